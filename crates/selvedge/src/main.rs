@@ -1,0 +1,2 @@
+//! The `selvedge` program.
+fn main() {}
