@@ -1,0 +1,202 @@
+//! The records that a log is turned into: failures, test counts and test ids.
+//!
+//! They are wire types (serde, JSON Schema), shared by reports, events and the digest, so a field
+//! is only ever added. Reading is lenient: unknown fields are ignored, missing ones get their
+//! default, an unknown [`FailureKind`] keeps its name. Nothing here parses a log.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest [`Failure::summary`], in characters.
+pub const SUMMARY_CHARS: usize = 100;
+
+/// One thing that went wrong, as precisely as the tool told it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", default)]
+pub struct Failure {
+    /// What sort of failure it is.
+    pub kind: FailureKind,
+    /// The id of the failing test as its runner writes it, so that it can be run again alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The file, as the tool wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in `file`, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column in `line`, counted as the tool counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The tool's own code or rule: `E0308`, `TS2322`, `no-unused-vars`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// One line of at most [`SUMMARY_CHARS`] characters.
+    pub summary: String,
+    /// The tool's message, where it says more than the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The lines of the log that explain the failure: source, diff, frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+    /// The tool that reported it: `rustc`, `pytest`, `tsc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// How often the same failure was reported.
+    pub count: u32,
+    /// What the record was read from.
+    pub source: Source,
+}
+
+/// The sort of a [`Failure`]; written as a snake-case string, read leniently.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The code does not build. `build` is read as an alias.
+    Compile,
+    /// A test failed.
+    Test,
+    /// A linter or formatter objects.
+    Lint,
+    /// A type checker objects.
+    Type,
+    /// A program ended with an error of its own.
+    Runtime,
+    /// Something ran out of time.
+    Timeout,
+    /// The environment failed: network, disk, a missing program.
+    Infra,
+    /// A failure that fits none of the others.
+    #[default]
+    Custom,
+    /// A kind that this version does not know, kept as it was written.
+    Unknown(String),
+}
+
+impl FailureKind {
+    /// The kinds that this version writes.
+    pub const KNOWN: [Self; 8] = [
+        Self::Compile,
+        Self::Test,
+        Self::Lint,
+        Self::Type,
+        Self::Runtime,
+        Self::Timeout,
+        Self::Infra,
+        Self::Custom,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Compile => "compile",
+            Self::Test => "test",
+            Self::Lint => "lint",
+            Self::Type => "type",
+            Self::Runtime => "runtime",
+            Self::Timeout => "timeout",
+            Self::Infra => "infra",
+            Self::Custom => "custom",
+            Self::Unknown(name) => name,
+        }
+    }
+}
+
+impl From<&str> for FailureKind {
+    fn from(name: &str) -> Self {
+        match name {
+            "build" => Self::Compile,
+            name => Self::KNOWN
+                .into_iter()
+                .find(|kind| kind.as_str() == name)
+                .unwrap_or_else(|| Self::Unknown(name.to_owned())),
+        }
+    }
+}
+
+impl Serialize for FailureKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for FailureKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|name| Self::from(name.as_str()))
+    }
+}
+
+impl JsonSchema for FailureKind {
+    fn schema_name() -> Cow<'static, str> {
+        "FailureKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known: Vec<&str> = Self::KNOWN.iter().map(Self::as_str).collect();
+        json_schema!({
+            "description": "The sort of a failure; readers accept other names, and `build` for `compile`",
+            "type": "string",
+            "examples": known,
+        })
+    }
+}
+
+/// What a [`Failure`] was read from, the surest first.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A machine format: JSON, JUnit XML, SARIF, TAP.
+    Structured,
+    /// The text of a tool whose format is known.
+    Text,
+    /// General signals in the output of an unknown tool.
+    #[default]
+    #[serde(other)]
+    Fallback,
+}
+
+/// What the test runners in a log said of their tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", default)]
+pub struct TestSummary {
+    /// Tests that ran to a result: passed or failed.
+    pub executed: u64,
+    /// Tests that passed.
+    pub passed: u64,
+    /// Tests that failed, errors in their set-up included.
+    pub failed: u64,
+    /// Tests that were skipped, ignored, or marked as to be done.
+    pub skipped: u64,
+    /// Every runner that was seen to start wrote its own closing summary. Without it the counts are
+    /// what was seen before the output ended.
+    pub complete: bool,
+    /// Ids of failed tests.
+    pub failed_ids: TestIds,
+    /// Ids of passed tests, where the runner prints them.
+    pub passed_ids: TestIds,
+    /// Ids of skipped tests, where the runner prints them.
+    pub skipped_ids: TestIds,
+}
+
+/// A bounded list of test ids that says how many it left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", default)]
+pub struct TestIds {
+    /// The ids, in the order of the log, each as its runner writes it.
+    pub ids: Vec<String>,
+    /// How many more there were than the list may hold.
+    pub omitted: u64,
+}
+
+impl TestIds {
+    /// The most bytes of ids that one list holds.
+    pub const MAX_BYTES: usize = 2 << 20;
+
+    /// Whether every id that was seen is listed.
+    pub fn is_whole(&self) -> bool {
+        self.omitted == 0
+    }
+}
