@@ -1,1 +1,8 @@
-//! Placeholder replaced within the first commits.
+//! The pure heart of Selvedge: what the words mean, what the loop decides, what the next prompt says.
+//!
+//! Everything here is synchronous and total. Time, ids and the contents of files arrive as
+//! arguments; nothing in this crate reads a clock, a file, the environment or a socket, and
+//! `clippy.toml` beside this crate forbids it by name. What acts on the world lives in
+//! `selvedge-engine`; what remembers lives in `selvedge-store`.
+
+pub mod model;

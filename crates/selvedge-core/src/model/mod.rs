@@ -1,0 +1,33 @@
+//! The words of the design as types: task, check, report, result, event.
+//!
+//! These are the wire and journal types: snake case, unknown fields ignored on read, JSON Schema
+//! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
+
+mod event;
+mod ids;
+mod money;
+mod outcome;
+mod report;
+mod result;
+mod session;
+mod spec;
+mod task;
+
+pub use event::{Closing, ENVELOPE_VERSION, EffectId, EffectKind, Envelope, Event, Once, Prompt, SnapshotMoment};
+pub use ids::{ParseIdError, RunId, TaskId, TreeId};
+pub use jiff::Timestamp;
+pub use money::{Cost, CostSource, MicroUsd, Usage};
+pub use outcome::{Outcome, VerificationStatus, exit_code};
+pub use report::{
+    CheckMarks, CheckReport, CheckStatus, GateReport, OutputRef, Report, ReportStatus, ReportSummary,
+};
+pub use result::RunResult;
+pub use session::{SessionOutcome, SessionStatus};
+pub use spec::{
+    AgentKind, AgentSpec, BetweenAttempts, Budget, OnExhausted, RunSpec, SessionLimits,
+    VerificationPlan,
+};
+pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Task};
+
+/// What a failure is, defined once, by the digest that finds it.
+pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};

@@ -1,0 +1,183 @@
+//! Tokens and money. Money is counted in whole micro-dollars, so that sums are exact; what is not
+//! known is `unknown`, never zero.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Millionths of a US dollar.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct MicroUsd(pub u64);
+
+impl MicroUsd {
+    /// From dollars, rounded to the nearest micro-dollar. Negative and non-finite amounts are `None`.
+    pub fn from_usd(usd: f64) -> Option<Self> {
+        let micro = (usd * 1e6).round();
+        // 2^53 micro-dollars (nine billion dollars) is where f64 stops being exact.
+        let exact = micro.is_finite() && (0.0..=9_007_199_254_740_992.0).contains(&micro);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "range checked above")]
+        exact.then_some(Self(micro as u64))
+    }
+
+    /// In dollars.
+    pub fn as_usd(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars")]
+        let micro = self.0 as f64;
+        micro / 1e6
+    }
+}
+
+impl Add for MicroUsd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for MicroUsd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for MicroUsd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Add::add)
+    }
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// The agent said it.
+    Reported,
+    /// Computed from tokens and the price table.
+    Estimated,
+    /// Neither the agent nor the price table knows.
+    Unknown,
+}
+
+/// An amount and how far it can be trusted. `usd` is absent exactly when the source is `unknown`
+/// and nothing at all is known; in a sum it may be present beside `unknown`, as a lower bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_usd: Option<MicroUsd>,
+    /// The weakest source of all that was summed.
+    pub source: CostSource,
+}
+
+impl Cost {
+    /// Nothing spent, and known to be so.
+    pub const ZERO: Self = Self { micro_usd: Some(MicroUsd(0)), source: CostSource::Reported };
+    /// Nothing known.
+    pub const UNKNOWN: Self = Self { micro_usd: None, source: CostSource::Unknown };
+
+    /// What the agent itself reported.
+    pub const fn reported(amount: MicroUsd) -> Self {
+        Self { micro_usd: Some(amount), source: CostSource::Reported }
+    }
+
+    /// What the price table makes of the tokens.
+    pub const fn estimated(amount: MicroUsd) -> Self {
+        Self { micro_usd: Some(amount), source: CostSource::Estimated }
+    }
+
+    /// What is known to have been spent at least.
+    pub fn at_least(self) -> MicroUsd {
+        self.micro_usd.unwrap_or_default()
+    }
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self::UNKNOWN
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    /// The sum is as trustworthy as its weakest part.
+    fn add(self, other: Self) -> Self {
+        let micro_usd = match (self.micro_usd, other.micro_usd) {
+            (None, None) => None,
+            (one, two) => Some(one.unwrap_or_default() + two.unwrap_or_default()),
+        };
+        Self { micro_usd, source: self.source.max(other.source) }
+    }
+}
+
+/// Tokens, by the kinds that are priced apart. `input` excludes cached tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Usage {
+    /// Fresh input tokens.
+    pub input: u64,
+    /// Output tokens, reasoning included.
+    pub output: u64,
+    /// Input tokens read from the provider's cache.
+    pub cache_read: u64,
+    /// Input tokens written to the provider's cache.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// All that went in, cached or not: the wire's `tokens_in`.
+    pub fn tokens_in(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// All that came out: the wire's `tokens_out`.
+    pub fn tokens_out(&self) -> u64 {
+        self.output
+    }
+
+    /// In and out together.
+    pub fn total(&self) -> u64 {
+        self.tokens_in().saturating_add(self.output)
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_as_trustworthy_as_its_weakest_part() {
+        let reported = Cost::reported(MicroUsd(5));
+        let sum = reported + Cost::UNKNOWN;
+        assert_eq!(sum, Cost { micro_usd: Some(MicroUsd(5)), source: CostSource::Unknown });
+        assert_eq!((reported + Cost::estimated(MicroUsd(1))).source, CostSource::Estimated);
+        assert_eq!(Cost::UNKNOWN + Cost::UNKNOWN, Cost::UNKNOWN);
+    }
+
+    #[test]
+    fn dollars_round_to_micro_dollars_and_nonsense_is_refused() {
+        assert_eq!(MicroUsd::from_usd(0.023_400_4), Some(MicroUsd(23_400)));
+        assert_eq!(MicroUsd::from_usd(-1.0), None);
+        assert_eq!(MicroUsd::from_usd(f64::NAN), None);
+        assert_eq!(MicroUsd::from_usd(f64::INFINITY), None);
+    }
+}

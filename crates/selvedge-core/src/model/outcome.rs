@@ -1,0 +1,143 @@
+//! How a run can end, and the numbers that scripts rely on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the run ended. Each value has one meaning and one exit code; none of them hides another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every gate that was asked for passed.
+    Verified,
+    /// Nothing was checked: verification was switched off, or there was nothing to check.
+    Unchecked,
+    /// The attempts are used up and checks still fail.
+    MaxRetriesExhausted,
+    /// The same failure on the same tree, twice: another attempt would change nothing.
+    Stuck,
+    /// The agent's session failed.
+    Failed,
+    /// The agent says that the task cannot be satisfied.
+    CannotSatisfy,
+    /// The session's wall clock ran out, or it was silent for too long.
+    Timeout,
+    /// The agent's own turn limit was reached.
+    TurnLimit,
+    /// A cap on cost, tokens or wall time was reached.
+    Budget,
+    /// A person has to decide.
+    NeedsReview,
+    /// It passed only by weakening the checks, twice.
+    Tampered,
+    /// The machinery failed: disk full, checks that could not start, too many crashes.
+    InfraFailed,
+    /// Stopped in the middle; `selvedge resume` goes on.
+    Interrupted,
+    /// Stopped for good by a person or the hub.
+    Cancelled,
+}
+
+/// The verdict in the older wire contract's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerificationStatus {
+    /// Passed, or unchecked: look at the outcome to tell them apart.
+    Verified,
+    /// Work was done and checks still fail.
+    PartialPass,
+    /// The agent's session did not succeed.
+    ExecutionFailed,
+    /// A person has to decide.
+    NeedsReview,
+    /// The machinery failed.
+    InfraFailed,
+}
+
+/// Exit codes of the program: part of the stable interface.
+pub mod exit_code {
+    /// All gates that were asked for passed (or nothing was to be checked, and that is said).
+    pub const VERIFIED: u8 = 0;
+    /// Checks still fail.
+    pub const CHECKS_FAILED: u8 = 1;
+    /// Usage or configuration: nothing was run.
+    pub const USAGE: u8 = 2;
+    /// The agent's session failed, or it says that the task cannot be satisfied.
+    pub const AGENT_FAILED: u8 = 3;
+    /// The session's wall clock ran out, or it was silent for too long.
+    pub const TIMEOUT: u8 = 4;
+    /// The agent's turn limit.
+    pub const TURN_LIMIT: u8 = 5;
+    /// The run's cap on cost, tokens or wall time.
+    pub const BUDGET: u8 = 6;
+    /// A person has to decide.
+    pub const NEEDS_REVIEW: u8 = 7;
+    /// Passed only by weakening the checks.
+    pub const TAMPERED: u8 = 8;
+    /// Disk full, sandbox refused, checks could not start.
+    pub const INFRASTRUCTURE: u8 = 9;
+    /// Cancelled by a person or the hub.
+    pub const CANCELLED: u8 = 10;
+    /// Interrupted by SIGINT (Ctrl-C); resumable.
+    pub const INTERRUPTED: u8 = 130;
+    /// Interrupted by SIGTERM; resumable.
+    pub const TERMINATED: u8 = 143;
+}
+
+impl Outcome {
+    /// The process exit code. An interruption by SIGTERM exits with [`exit_code::TERMINATED`]
+    /// instead, which the program knows and the outcome does not.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Verified | Self::Unchecked => exit_code::VERIFIED,
+            Self::MaxRetriesExhausted | Self::Stuck => exit_code::CHECKS_FAILED,
+            Self::Failed | Self::CannotSatisfy => exit_code::AGENT_FAILED,
+            Self::Timeout => exit_code::TIMEOUT,
+            Self::TurnLimit => exit_code::TURN_LIMIT,
+            Self::Budget => exit_code::BUDGET,
+            Self::NeedsReview => exit_code::NEEDS_REVIEW,
+            Self::Tampered => exit_code::TAMPERED,
+            Self::InfraFailed => exit_code::INFRASTRUCTURE,
+            Self::Cancelled => exit_code::CANCELLED,
+            Self::Interrupted => exit_code::INTERRUPTED,
+        }
+    }
+
+    /// The verdict in the older contract's words; `reported` says whether any attempt got as far
+    /// as a report. Interrupted runs have none yet.
+    pub const fn verification_status(self, reported: bool) -> Option<VerificationStatus> {
+        Some(match self {
+            Self::Verified | Self::Unchecked => VerificationStatus::Verified,
+            Self::MaxRetriesExhausted | Self::Stuck | Self::Tampered => VerificationStatus::PartialPass,
+            Self::Budget if reported => VerificationStatus::PartialPass,
+            Self::Budget
+            | Self::Failed
+            | Self::CannotSatisfy
+            | Self::Timeout
+            | Self::TurnLimit
+            | Self::Cancelled => VerificationStatus::ExecutionFailed,
+            Self::NeedsReview => VerificationStatus::NeedsReview,
+            Self::InfraFailed => VerificationStatus::InfraFailed,
+            Self::Interrupted => return None,
+        })
+    }
+
+    /// The value as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unchecked => "unchecked",
+            Self::MaxRetriesExhausted => "max_retries_exhausted",
+            Self::Stuck => "stuck",
+            Self::Failed => "failed",
+            Self::CannotSatisfy => "cannot_satisfy",
+            Self::Timeout => "timeout",
+            Self::TurnLimit => "turn_limit",
+            Self::Budget => "budget",
+            Self::NeedsReview => "needs_review",
+            Self::Tampered => "tampered",
+            Self::InfraFailed => "infra_failed",
+            Self::Interrupted => "interrupted",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The result: one object that says how a run ended, with the wire contract's field names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{RunId, TaskId};
+use super::money::CostSource;
+use super::outcome::{Outcome, VerificationStatus};
+use super::report::Report;
+
+/// How a run ended. Tokens and cost are cumulative over all attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// The task.
+    pub task_id: TaskId,
+    /// The run.
+    pub run_id: RunId,
+    /// `completed`, `failed`, `cancelled` or `interrupted`: the older contract's coarse word.
+    pub status: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, in one line.
+    pub reason: String,
+    /// The agent's last final text.
+    pub output: String,
+    /// The model that answered last.
+    pub model_used: Option<String>,
+    /// Tokens in, cached ones included.
+    pub tokens_in: u64,
+    /// Tokens out.
+    pub tokens_out: u64,
+    /// Dollars; `null` when nothing is known, a lower bound when `cost_source` is `unknown`.
+    pub estimated_cost_usd: Option<f64>,
+    /// What the same tokens would have cost on the reference Claude model (local models only).
+    pub equivalent_claude_cost_usd: Option<f64>,
+    /// The weakest source of all that was summed.
+    pub cost_source: CostSource,
+    /// Milliseconds in agents' sessions.
+    pub execution_ms: u64,
+    /// The last report.
+    pub verification_report: Option<Report>,
+    /// All reports, in order.
+    pub verification_history: Vec<Report>,
+    /// The verdict in the older contract's words; `null` while a run is interrupted.
+    pub verification_status: Option<VerificationStatus>,
+    /// Attempts that were verified.
+    pub verification_attempts: u32,
+    /// Retries that were allowed.
+    pub max_verification_retries: u32,
+    /// Warnings that the reader should see: what could not be done or known.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,176 @@
+//! A task resolved: everything that the loop depends on, frozen in the journal before it begins.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::TaskId;
+use super::money::MicroUsd;
+use super::task::Step;
+
+/// How an agent is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// Claude Code's `claude -p` with stream-json.
+    Claude,
+    /// A model behind Ollama's `/api/chat`, with our own file and command tools.
+    Ollama,
+    /// Any program: the prompt on standard input, or as an argument.
+    Command,
+    /// The task's own command line: deterministic, never retried.
+    Shell,
+}
+
+/// An agent, resolved: what is run and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSpec {
+    /// The name people use.
+    pub name: String,
+    /// How it is spoken to.
+    pub kind: AgentKind,
+    /// Program and leading arguments (`claude`, `command`), or the command line's own words.
+    #[serde(default)]
+    pub program: Vec<String>,
+    /// Model, where the agent takes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Base URL of the model server (`ollama`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Environment variables set for the agent, beside the allowed ones of our own environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Retries of the model's API inside the executor.
+    #[serde(default)]
+    pub api_retries: u32,
+    /// Whether the same prompt always does the same: then a retry would change nothing.
+    #[serde(default)]
+    pub deterministic: bool,
+    /// Whether a `command` agent gets its prompt as the last argument instead of on stdin.
+    #[serde(default)]
+    pub prompt_as_argument: bool,
+}
+
+/// Two clocks and a turn limit for each session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionLimits {
+    /// Wall time in milliseconds.
+    pub wall_ms: u64,
+    /// Longest silence in milliseconds: no output at all.
+    pub silence_ms: u64,
+    /// Model turns, where the agent has such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+}
+
+/// Caps for the whole run. An absent cap is no cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Budget {
+    /// Money, over all attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<MicroUsd>,
+    /// Tokens in and out, over all attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Time spent in sessions and verification, over all attempts, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+}
+
+/// What becomes of the tree between two attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BetweenAttempts {
+    /// Work builds on work.
+    #[default]
+    Keep,
+    /// Every attempt begins from the first one's tree.
+    Rollback,
+}
+
+/// Which tree stays when the attempts are used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExhausted {
+    /// The attempt with the most passing checks.
+    #[default]
+    Best,
+    /// The last attempt's.
+    Last,
+    /// The tree that the run began from.
+    Original,
+}
+
+/// What verification consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "mode")]
+pub enum VerificationPlan {
+    /// These steps must hold.
+    Steps {
+        /// In this order; all of them run, always.
+        steps: Vec<Step>,
+    },
+    /// Switched off by the user: the report is `skip`.
+    Skip,
+    /// Nothing to check: the report is `auto_pass`.
+    AutoPass,
+}
+
+/// Everything that the loop depends on. Frozen: nothing of it is read again from the workspace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSpec {
+    /// The task.
+    pub task_id: TaskId,
+    /// What is to be done, word for word.
+    pub description: String,
+    /// What "done" means, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acceptance_criteria: Option<String>,
+    /// The workspace, absolute and resolved.
+    pub workspace: PathBuf,
+    /// Who does the work.
+    pub agent: AgentSpec,
+    /// What must hold.
+    pub verification: VerificationPlan,
+    /// Attempts beyond the first, 0 to [`RunSpec::MAX_RETRIES`].
+    pub max_verification_retries: u32,
+    /// Time for every verification run, afresh, in milliseconds.
+    pub verification_timeout_ms: u64,
+    /// Limits of each session.
+    pub limits: SessionLimits,
+    /// Caps of the whole run.
+    #[serde(default)]
+    pub budget: Budget,
+    /// Keep or roll back.
+    #[serde(default)]
+    pub between_attempts: BetweenAttempts,
+    /// Which tree stays at the end.
+    #[serde(default)]
+    pub on_exhausted: OnExhausted,
+    /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
+    pub snapshots: bool,
+    /// The program that froze this.
+    pub selvedge_version: String,
+}
+
+impl RunSpec {
+    /// The hard cap on `max_verification_retries`: after five corrections, what helps is a person.
+    pub const MAX_RETRIES: u32 = 5;
+
+    /// Attempts that may be charged.
+    pub fn max_attempts(&self) -> u32 {
+        self.max_verification_retries.min(Self::MAX_RETRIES) + 1
+    }
+
+    /// The steps, if there are any to run.
+    pub fn steps(&self) -> &[Step] {
+        match &self.verification {
+            VerificationPlan::Steps { steps } => steps,
+            VerificationPlan::Skip | VerificationPlan::AutoPass => &[],
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A task as it is asked for: lenient on read, nothing resolved yet.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::TaskId;
+use super::spec::Budget;
+
+/// What kind of thing must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// A command exits 0.
+    Command,
+    /// A test command exits 0 **and** shows that it executed at least one test.
+    TestPasses,
+    /// A file exists inside the workspace and is not empty.
+    FileExists,
+    /// The user's git repository has no uncommitted change below the target.
+    GitClean,
+}
+
+impl StepKind {
+    /// The value as it stands on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::TestPasses => "test_passes",
+            Self::FileExists => "file_exists",
+            Self::GitClean => "git_clean",
+        }
+    }
+}
+
+/// One check of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// What kind.
+    #[serde(rename = "type")]
+    pub kind: StepKind,
+    /// The command line (`command`, `test_passes`) or the path (`file_exists`, `git_clean`).
+    #[serde(default)]
+    pub target: String,
+    /// What people call it; the target when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Directory it runs in, relative to the workspace; the workspace itself when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Its own time limit in milliseconds, within the verification run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether it may run side by side with its neighbours that say so too.
+    #[serde(default)]
+    pub parallel: bool,
+}
+
+impl Step {
+    /// A plain step.
+    pub fn new(kind: StepKind, target: impl Into<String>) -> Self {
+        Self { kind, target: target.into(), name: None, directory: None, timeout_ms: None, parallel: false }
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        match (&self.name, self.kind) {
+            (Some(name), _) => name,
+            (None, StepKind::GitClean) if self.target.is_empty() => "git clean",
+            (None, _) => &self.target,
+        }
+    }
+}
+
+/// How hard the task is held to be; `trivial` is routed to the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ComplexityTier {
+    /// The task's own command, run by the shell.
+    Trivial,
+    /// The default agent.
+    Standard,
+    /// The default agent; may be routed to a stronger one.
+    Complex,
+}
+
+/// Where an older client wants the task to go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoutingDecision {
+    /// `claude`, `ollama`, `sidecar` or any configured agent.
+    pub target_type: String,
+}
+
+/// A task as submitted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Task {
+    /// Given by the client, or made when the task is taken.
+    pub task_id: Option<TaskId>,
+    /// What is to be done, word for word as the agent gets it.
+    pub description: String,
+    /// The command of a deterministic shell task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Directory of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The agent's name; outranks `routing_decision`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The older form of `agent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing_decision: Option<RoutingDecision>,
+    /// `trivial` goes to the shell when nothing else names an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complexity_tier: Option<ComplexityTier>,
+    /// What must hold.
+    #[serde(alias = "verification_checks")]
+    pub verification_steps: Vec<Step>,
+    /// Files that must exist and not be empty.
+    pub expected_outputs: Vec<String>,
+    /// What "done" means, in words, for the agent and for tiers 2 and 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acceptance_criteria: Option<String>,
+    /// 1 to 3; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_tier: Option<u8>,
+    /// 0 to 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_verification_retries: Option<u32>,
+    /// Switches verification off: the report is `skip`, the outcome `unchecked`.
+    pub skip_verification: bool,
+    /// Time for every verification run, afresh, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_timeout_ms: Option<u64>,
+    /// Caps for the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// 0 to 9, on a hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Which workers may take it, on a hub.
+    pub labels: Vec<String>,
+    /// The client's own; kept, never read.
+    pub metadata: BTreeMap<String, serde_json::Value>,
+}
