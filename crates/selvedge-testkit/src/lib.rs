@@ -1,1 +1,38 @@
-//! Placeholder replaced within the first commits.
+//! What Selvedge's own tests stand on, and nothing that ships: [`TestEnv`] runs the real binary in
+//! a world of its own (home, state, configuration, git identity), and [`ModelServer`] plays the
+//! model behind a real agent from a script, over real HTTP on loopback. Nothing here may depend on
+//! Selvedge's other crates: the harness must not know what it judges.
+//!
+//! ```no_run
+//! use selvedge_testkit::{ModelServer, Script, TestEnv, Turn};
+//! use serde_json::json;
+//!
+//! let server = ModelServer::start(
+//!     Script::new()
+//!         .session([Turn::text("I think it is done.")])
+//!         .session([
+//!             Turn::tool("Write", json!({"file_path": "/w/answer", "content": "42"})),
+//!             Turn::text("Fixed.").usage(1_000, 50),
+//!         ]),
+//! );
+//! let env = TestEnv::new(env!("CARGO_PKG_NAME")); // in a test: env!("CARGO_BIN_EXE_selvedge")
+//! env.repo();
+//! let output = env
+//!     .selvedge(["run", "write the answer", "--check", "test -s answer"])
+//!     .env("ANTHROPIC_BASE_URL", server.url())
+//!     .run();
+//! assert_eq!(output.code, 0, "{output}");
+//! assert!(server.prompts()[1].contains("VERIFICATION RETRY 1/2"));
+//! ```
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a harness that cannot do its part fails the test that called it, at that line"
+)]
+
+mod model_server;
+mod test_env;
+mod watched;
+
+pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
+pub use test_env::{Child, Invocation, Output, Process, TestEnv};

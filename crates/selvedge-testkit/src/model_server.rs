@@ -1,0 +1,204 @@
+//! A model on loopback that says what a script tells it to, over real HTTP: Anthropic's Messages
+//! API as Claude Code uses it, and Ollama's. Every request is recorded before it is answered, so
+//! that a test can read what the agent was really told. It must never sleep, never reach out, and
+//! never outlive its handle.
+
+mod anthropic;
+mod ollama;
+mod reply;
+mod request;
+mod script;
+mod sessions;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Uri};
+use axum::response::Response;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+pub use request::{Answer, Request};
+pub use script::{Fault, Script, ToolCall, Turn, Usage};
+
+use crate::watched::{PATIENCE, Watched};
+use reply::Reply;
+use sessions::Sessions;
+
+/// A running scripted model server; stops when dropped, and whatever hangs on it ends then.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    record: Arc<Watched<Record>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// All that the server knows: the script with its bookkeeping, and what was asked so far.
+#[derive(Debug)]
+struct Record {
+    sessions: Sessions,
+    requests: Vec<Request>,
+}
+
+impl ModelServer {
+    /// Serves `script` on a free port of the loopback interface.
+    pub fn start(script: impl Into<Script>) -> Self {
+        let sessions = Sessions::new(script.into());
+        let record = Arc::new(Watched::new(Record {
+            sessions,
+            requests: Vec::new(),
+        }));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port on loopback");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        let (stop, stopped) = oneshot::channel();
+        let router = app(Arc::clone(&record));
+        let thread = std::thread::spawn(move || serve(listener, router, stopped));
+        Self {
+            address,
+            record,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// The base URL: what `ANTHROPIC_BASE_URL` or `OLLAMA_HOST` is to hold.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far, in the order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.record.get().requests.clone()
+    }
+
+    /// The requests of one session's main conversation, counted from 1.
+    pub fn session(&self, number: usize) -> Vec<Request> {
+        let mut requests = self.requests();
+        requests.retain(|request| request.session() == Some(number));
+        requests
+    }
+
+    /// The first prompt of each session, in the order in which the sessions opened.
+    pub fn prompts(&self) -> Vec<String> {
+        let sessions = (1..).map(|number| self.session(number));
+        let firsts = sessions.map_while(|requests| requests.first().map(Request::prompt));
+        firsts.collect()
+    }
+
+    /// How many turns of the script nobody has asked for: 0 when it was played to its end.
+    pub fn turns_left(&self) -> usize {
+        self.record.get().sessions.turns_left()
+    }
+
+    /// Waits for the request with this index, counted from 0 in the order of arrival; `None` when
+    /// `patience` ran out first.
+    pub fn wait_for_request(&self, index: usize, patience: Duration) -> Option<Request> {
+        self.record
+            .wait_for(patience, |record| record.requests.get(index).cloned())
+    }
+
+    /// Waits until this turn (both counted from 1) has been asked for: the moment for a test to
+    /// kill the client, or to look at it.
+    #[track_caller]
+    pub fn wait_for_turn(&self, session: usize, turn: usize) -> Request {
+        let asked = self.record.wait_for(PATIENCE, |record| {
+            let wanted = Answer::Turn { session, turn };
+            record
+                .requests
+                .iter()
+                .find(|request| request.answer == wanted)
+                .cloned()
+        });
+        asked.unwrap_or_else(|| {
+            let answers: Vec<_> = self
+                .requests()
+                .iter()
+                .map(|request| request.answer)
+                .collect();
+            panic!("turn {turn} of session {session} was not asked for, only {answers:?}")
+        })
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the server's thread has already been printed; one more would abort.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs until `stopped` resolves; leaving drops the runtime, and with it every open connection.
+fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime for the model server");
+    runtime.block_on(async move {
+        listener
+            .set_nonblocking(true)
+            .expect("a socket that does not block");
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a socket for tokio");
+        tokio::select! {
+            result = axum::serve(listener, router) => result.expect("the model server serves"),
+            _ = stopped => {}
+        }
+    });
+}
+
+fn app(record: Arc<Watched<Record>>) -> Router {
+    Router::new().fallback(answer).with_state(record)
+}
+
+async fn answer(
+    State(record): State<Arc<Watched<Record>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let request = Request {
+        method: method.to_string(),
+        path: uri.path().to_owned(),
+        query: uri.query().unwrap_or_default().to_owned(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| {
+                (
+                    name.to_string(),
+                    String::from_utf8_lossy(value.as_bytes()).into(),
+                )
+            })
+            .collect(),
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+        answer: Answer::NoSuchPath,
+    };
+    let reply = record.update(|record| record.answer(request));
+    reply.into_response().await
+}
+
+impl Record {
+    fn answer(&mut self, mut request: Request) -> Reply {
+        let (answer, reply) = match (request.method.as_str(), request.path.as_str()) {
+            ("GET" | "HEAD", "/") => (Answer::Side, Reply::text("Ollama is running")),
+            ("POST", path) if path.starts_with("/v1/") => {
+                anthropic::answer(&request, &mut self.sessions)
+            }
+            (_, path) if path.starts_with("/api/") => ollama::answer(&request, &mut self.sessions),
+            _ => (Answer::NoSuchPath, Reply::no_such_path()),
+        };
+        request.answer = answer;
+        self.requests.push(request);
+        reply
+    }
+}

@@ -1,0 +1,157 @@
+//! Anthropic's Messages API as Claude Code 2.1 really uses it: streamed and whole messages,
+//! `count_tokens`, and the calls that it makes beside its main conversation, which are answered
+//! without a turn of the script.
+
+use serde_json::{Value, json};
+
+use super::reply::Reply;
+use super::request::{Answer, Request};
+use super::script::{Fault, ToolCall, Turn};
+use super::sessions::Sessions;
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
+    match request.path.as_str() {
+        "/v1/messages" if is_side_call(request) => (
+            Answer::Side,
+            say(request, &Turn::text("A scripted session"), "side"),
+        ),
+        "/v1/messages" => {
+            let (answer, turn) = sessions.take_turn(request);
+            (answer, reply(request, answer, turn))
+        }
+        "/v1/messages/count_tokens" => (Answer::Side, Reply::json(&json!({"input_tokens": 100}))),
+        _ => (
+            Answer::NoSuchPath,
+            error(404, "the scripted model server does not know this path"),
+        ),
+    }
+}
+
+/// Claude Code's main conversation always offers tools; what it asks without any (a title, a
+/// summary, whether a command is safe) stands beside it. Other clients may well have no tools.
+fn is_side_call(request: &Request) -> bool {
+    let has_tools = request.body["tools"]
+        .as_array()
+        .is_some_and(|tools| !tools.is_empty());
+    request.headers.contains_key("x-claude-code-session-id") && !has_tools
+}
+
+fn reply(request: &Request, answer: Answer, turn: Option<Turn>) -> Reply {
+    let id = match answer {
+        Answer::Turn { session, turn } | Answer::NothingLeft { session, turn } => {
+            format!("{session}_{turn}")
+        }
+        Answer::Side | Answer::NoSuchModel | Answer::NoSuchPath => "side".to_owned(),
+    };
+    let Some(turn) = turn else {
+        return error(400, &format!("the script has no turn {id} (session_turn)"));
+    };
+    let reply = match turn.fault {
+        Some(Fault::Status { code, retry_after }) => {
+            error(code, &format!("scripted {code}")).retry_after(retry_after)
+        }
+        _ => say(request, &turn, &id),
+    };
+    reply
+        .request_id(format!("req_scripted_{id}"))
+        .failing(turn.fault)
+}
+
+fn error(code: u16, message: &str) -> Reply {
+    let kind = match code {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    };
+    let error = json!({"type": kind, "message": message});
+    Reply::json(&json!({"type": "error", "error": error})).status(code)
+}
+
+fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
+    let blocks = content(turn, id);
+    let mut message = json!({
+        "id": format!("msg_scripted_{id}"),
+        "type": "message",
+        "role": "assistant",
+        "model": request.body["model"],
+        "content": blocks,
+        "stop_reason": if turn.tools.is_empty() { "end_turn" } else { "tool_use" },
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": turn.usage.input,
+            "output_tokens": turn.usage.output,
+            "cache_read_input_tokens": turn.usage.cache_read,
+            "cache_creation_input_tokens": turn.usage.cache_write,
+        },
+    });
+    if request.body["stream"] != true {
+        return Reply::json(&message);
+    }
+    let stop_reason = message["stop_reason"].take();
+    message["content"] = json!([]);
+    message["usage"]["output_tokens"] = json!(1);
+    let mut events = vec![event(&json!({"type": "message_start", "message": message}))];
+    events.push(event(&json!({"type": "ping"})));
+    for (index, block) in blocks.iter().enumerate() {
+        events.extend(block_events(index, block));
+    }
+    events.push(event(&json!({
+        "type": "message_delta",
+        "delta": {"stop_reason": stop_reason, "stop_sequence": null},
+        "usage": {"output_tokens": turn.usage.output},
+    })));
+    events.push(event(&json!({"type": "message_stop"})));
+    Reply::stream(EVENT_STREAM, events)
+}
+
+fn content(turn: &Turn, id: &str) -> Vec<Value> {
+    let text = Some(&turn.text).filter(|text| !text.is_empty());
+    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let tool_use = |(index, call): (usize, &ToolCall)| {
+        let id = format!("toolu_scripted_{id}_{index}");
+        json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input})
+    };
+    text.into_iter()
+        .chain(turn.tools.iter().enumerate().map(tool_use))
+        .collect()
+}
+
+/// A block opens empty, grows by two deltas, and closes.
+fn block_events(index: usize, block: &Value) -> Vec<String> {
+    let mut opening = block.clone();
+    let (whole, deltas): (String, fn(&str) -> Value) = if block["type"] == "text" {
+        opening["text"] = json!("");
+        let text = block["text"].as_str().unwrap_or_default().to_owned();
+        (text, |piece| json!({"type": "text_delta", "text": piece}))
+    } else {
+        opening["input"] = json!({});
+        let input = block["input"].to_string();
+        (
+            input,
+            |piece| json!({"type": "input_json_delta", "partial_json": piece}),
+        )
+    };
+    let (first, second) = whole.split_at(whole.floor_char_boundary(whole.len() / 2));
+    let start = json!({"type": "content_block_start", "index": index, "content_block": opening});
+    let delta =
+        |piece| json!({"type": "content_block_delta", "index": index, "delta": deltas(piece)});
+    let stop = json!({"type": "content_block_stop", "index": index});
+    vec![
+        event(&start),
+        event(&delta(first)),
+        event(&delta(second)),
+        event(&stop),
+    ]
+}
+
+fn event(data: &Value) -> String {
+    let name = data["type"].as_str().unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n")
+}

@@ -1,0 +1,137 @@
+//! An answer on its way out: status, headers and the pieces of the body, with the turn's fault
+//! applied to them last, so that no API needs to know how a connection breaks.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use super::script::Fault;
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    status: u16,
+    content_type: &'static str,
+    retry_after: Option<u32>,
+    request_id: Option<String>,
+    pieces: Vec<String>,
+    fault: Option<Fault>,
+}
+
+impl Reply {
+    /// A body sent piece by piece, as a model that is thinking would.
+    pub(crate) fn stream(content_type: &'static str, pieces: Vec<String>) -> Self {
+        Self {
+            status: 200,
+            content_type,
+            retry_after: None,
+            request_id: None,
+            pieces,
+            fault: None,
+        }
+    }
+
+    pub(crate) fn json(body: &Value) -> Self {
+        Self::stream("application/json", vec![body.to_string()])
+    }
+
+    pub(crate) fn text(body: &str) -> Self {
+        Self::stream("text/plain", vec![body.to_owned()])
+    }
+
+    pub(crate) fn no_such_path() -> Self {
+        Self::json(&json!({"error": "the scripted model server does not know this path"}))
+            .status(404)
+    }
+
+    pub(crate) fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, seconds: Option<u32>) -> Self {
+        self.retry_after = seconds;
+        self
+    }
+
+    pub(crate) fn request_id(mut self, id: String) -> Self {
+        self.request_id = Some(id);
+        self
+    }
+
+    pub(crate) fn failing(mut self, fault: Option<Fault>) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    pub(crate) async fn into_response(self) -> Response {
+        let body = match self.fault {
+            None | Some(Fault::Status { .. }) => pieces_of(self.pieces),
+            Some(Fault::Hang) => pending::<Body>().await,
+            Some(Fault::BrokenJson) => pieces_of(break_middle(self.pieces)),
+            Some(Fault::DropAfter(bytes)) => {
+                let cut: io::Result<Bytes> = Err(io::Error::other("cut by the script"));
+                let head = stream::iter(truncate(self.pieces, bytes)).map(Ok);
+                Body::from_stream(head.chain(stream::iter([cut])))
+            }
+            Some(Fault::StallAfter(bytes)) => {
+                let head = stream::iter(truncate(self.pieces, bytes)).map(Ok::<_, Infallible>);
+                Body::from_stream(head.chain(stream::pending()))
+            }
+        };
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut headers = vec![(header::CONTENT_TYPE, self.content_type.to_owned())];
+        headers.extend(
+            self.retry_after
+                .map(|wait| (header::RETRY_AFTER, wait.to_string())),
+        );
+        headers.extend(
+            self.request_id
+                .map(|id| (HeaderName::from_static("request-id"), id)),
+        );
+        let mut response = (status, body).into_response();
+        for (name, value) in headers {
+            if let Ok(value) = value.parse() {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+fn pieces_of(pieces: Vec<String>) -> Body {
+    Body::from_stream(stream::iter(pieces).map(Ok::<_, Infallible>))
+}
+
+/// The first `bytes` bytes; a character may be cut in two, as it would be on the wire.
+fn truncate(pieces: Vec<String>, bytes: usize) -> Vec<Bytes> {
+    let mut left = bytes;
+    let cut = |piece: String| {
+        let taken = piece.len().min(left);
+        left -= taken;
+        Bytes::from(piece).slice(..taken)
+    };
+    pieces
+        .into_iter()
+        .map(cut)
+        .filter(|piece| !piece.is_empty())
+        .collect()
+}
+
+/// Takes the end off the middle piece's JSON and leaves its line break.
+fn break_middle(mut pieces: Vec<String>) -> Vec<String> {
+    let middle = pieces.len() / 2;
+    if let Some(piece) = pieces.get_mut(middle) {
+        let record = piece.trim_end();
+        let line_break = piece[record.len()..].to_owned();
+        let half = record.floor_char_boundary(record.len() / 2);
+        piece.truncate(half);
+        piece.push_str(&line_break);
+    }
+    pieces
+}

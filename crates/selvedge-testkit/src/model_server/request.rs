@@ -1,0 +1,102 @@
+//! A request as the server saw it, with the readings that tests want: which turn answered it, and
+//! what the user (that is, Selvedge through its agent) said in it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// One recorded request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// The HTTP method.
+    pub method: String,
+    /// The path without its query.
+    pub path: String,
+    /// The query, empty if there was none.
+    pub query: String,
+    /// The headers, names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The body as JSON; null when it was empty or no JSON.
+    pub body: Value,
+    /// What the server answered it with.
+    pub answer: Answer,
+}
+
+/// Where an answer came from. Sessions and turns are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// A turn of the script.
+    Turn {
+        /// The session's number.
+        session: usize,
+        /// The turn's number within its session.
+        turn: usize,
+    },
+    /// The main conversation asked for more than the script has: answered with 400.
+    NothingLeft {
+        /// The session's number.
+        session: usize,
+        /// The turn that the script lacks.
+        turn: usize,
+    },
+    /// A call that the client makes beside its main conversation (titles, summaries, probes).
+    Side,
+    /// A model that the script says the server does not have.
+    NoSuchModel,
+    /// A path that the server does not know: answered with 404.
+    NoSuchPath,
+}
+
+impl Request {
+    /// The session that the request belongs to, if it is part of a main conversation.
+    pub fn session(&self) -> Option<usize> {
+        match self.answer {
+            Answer::Turn { session, .. } | Answer::NothingLeft { session, .. } => Some(session),
+            Answer::Side | Answer::NoSuchModel | Answer::NoSuchPath => None,
+        }
+    }
+
+    /// What opened the conversation: the text of its first user message.
+    pub fn prompt(&self) -> String {
+        self.user_texts().into_iter().next().unwrap_or_default()
+    }
+
+    /// The text of every user message, without the reminders that Claude Code slips in and without
+    /// messages that hold only tool results.
+    pub fn user_texts(&self) -> Vec<String> {
+        let texts = self.messages_of("user").map(message_text);
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Whether the model has already spoken in this conversation.
+    pub(crate) fn has_model_turn(&self) -> bool {
+        self.messages_of("assistant").next().is_some()
+    }
+
+    fn messages_of(&self, role: &'static str) -> impl Iterator<Item = &Value> {
+        let messages = self.body["messages"].as_array().map(Vec::as_slice);
+        messages
+            .unwrap_or_default()
+            .iter()
+            .filter(move |message| message["role"] == role)
+    }
+}
+
+/// A message's content is a string, or blocks of which only the text blocks count.
+fn message_text(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            let said: Vec<_> = texts.filter(|text| !is_reminder(text)).collect();
+            said.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+fn is_reminder(text: &str) -> bool {
+    text.trim_start().starts_with("<system-reminder>")
+}

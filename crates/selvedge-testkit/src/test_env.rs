@@ -1,0 +1,193 @@
+//! A world of its own for one test of the real binary: home, state, configuration, caches, scratch
+//! and git identity all lie in one temporary directory, and nothing of the caller's environment
+//! but `PATH` comes in. When it is dropped, every process that it started is ended.
+
+mod child;
+mod invocation;
+mod normalise;
+mod process_tree;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+pub use child::{Child, Output};
+pub use invocation::Invocation;
+pub use process_tree::Process;
+
+/// Author and date are fixed, so that the same files make the same commit everywhere.
+const GIT_CONFIG: &str = "\
+[user]
+\tname = Test Person
+\temail = person@example.org
+[init]
+\tdefaultBranch = main
+[commit]
+\tgpgsign = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+";
+const COMMIT_DATE: &str = "2000-01-01T00:00:00Z";
+
+/// The hermetic environment.
+#[derive(Debug)]
+pub struct TestEnv {
+    binary: PathBuf,
+    root: PathBuf,
+    _directory: TempDir,
+}
+
+impl TestEnv {
+    /// A fresh environment for the program `binary`: `TestEnv::new(env!("CARGO_BIN_EXE_selvedge"))`.
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("selvedge-test-")
+            .tempdir()
+            .expect("a temporary directory");
+        let root = directory
+            .path()
+            .canonicalize()
+            .expect("the temporary directory's real path");
+        for name in ["home", "work", "state", "config", "cache", "data", "tmp"] {
+            fs::create_dir(root.join(name)).expect("a directory of the environment");
+        }
+        fs::write(root.join("gitconfig"), GIT_CONFIG).expect("the git configuration");
+        Self {
+            binary: binary.into(),
+            root,
+            _directory: directory,
+        }
+    }
+
+    /// The directory that holds all the others.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where commands run unless told otherwise: empty until [`TestEnv::repo`] or
+    /// [`TestEnv::write`] fills it.
+    pub fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// `HOME`.
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// `XDG_STATE_HOME`.
+    pub fn state(&self) -> PathBuf {
+        self.root.join("state")
+    }
+
+    /// `XDG_CONFIG_HOME`.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config")
+    }
+
+    /// Makes the work directory a git repository with one commit, of what [`TestEnv::write`] has
+    /// put there before and of a README.
+    pub fn repo(&self) -> PathBuf {
+        self.write("README", "A small repository.\n");
+        self.git(["init", "--quiet"]);
+        self.commit("Begin");
+        self.work()
+    }
+
+    /// Commits everything in the work directory.
+    pub fn commit(&self, message: &str) {
+        self.git(["add", "--all"]);
+        self.git(["commit", "--quiet", "--allow-empty", "--message", message]);
+    }
+
+    /// Runs git in the work directory and returns what it printed.
+    #[track_caller]
+    pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        self.command("git")
+            .args(args)
+            .run()
+            .success()
+            .stdout
+            .clone()
+    }
+
+    /// Writes a file, with the directories above it; relative paths start in the work directory.
+    pub fn write(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(path);
+        fs::create_dir_all(path.parent().expect("a path to a file"))
+            .expect("the directories above");
+        fs::write(&path, contents).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    /// Reads a file as text; relative paths start in the work directory.
+    #[track_caller]
+    pub fn read(&self, path: impl AsRef<Path>) -> String {
+        let path = self.work().join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The program under test, with these arguments, ready to be run.
+    pub fn selvedge<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Invocation {
+        self.command(&self.binary).args(args)
+    }
+
+    /// The program under test, running beside the test.
+    pub fn spawn<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Child {
+        self.selvedge(args).spawn()
+    }
+
+    /// Any other program in the same environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Invocation {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.envs([
+            ("TZ", "UTC"),
+            ("LANG", "C.UTF-8"),
+            ("NO_COLOR", "1"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_AUTHOR_DATE", COMMIT_DATE),
+            ("GIT_COMMITTER_DATE", COMMIT_DATE),
+        ]);
+        for (name, directory) in [
+            ("HOME", "home"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_CACHE_HOME", "cache"),
+            ("XDG_DATA_HOME", "data"),
+            ("TMPDIR", "tmp"),
+            ("GIT_CONFIG_GLOBAL", "gitconfig"),
+        ] {
+            command.env(name, self.root.join(directory));
+        }
+        Invocation::new(command, &self.root)
+    }
+
+    /// The processes that live in this environment now, however they were started: by whom they
+    /// were spawned does not matter, only that their working directory or their environment lies
+    /// in it. Linux only; empty elsewhere.
+    pub fn processes(&self) -> Vec<Process> {
+        process_tree::processes_in(&self.root)
+    }
+
+    /// Makes output the same on every machine and in every run, for snapshots: paths of the
+    /// environment, ids, times, durations, hashes and ports become placeholders.
+    pub fn normalise(&self, text: &str) -> String {
+        normalise::normalise(text, &self.root, &self.binary)
+    }
+}
+
+impl Drop for TestEnv {
+    fn drop(&mut self) {
+        process_tree::end_all_in(&self.root);
+    }
+}

@@ -1,0 +1,93 @@
+//! A command line about to be run in a [`TestEnv`](crate::TestEnv).
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::child::{Child, Output};
+use crate::watched::PATIENCE;
+
+/// A program with its arguments, environment and input: run it to its end, or spawn it.
+#[derive(Debug)]
+#[must_use = "nothing runs until `run` or `spawn`"]
+pub struct Invocation {
+    command: Command,
+    root: PathBuf,
+    input: Option<Vec<u8>>,
+    patience: Duration,
+}
+
+impl Invocation {
+    pub(super) fn new(command: Command, root: &Path) -> Self {
+        Self {
+            command,
+            root: root.to_owned(),
+            input: None,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Takes a variable away.
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Lets a variable of the test's own environment through, if it is set there.
+    pub fn env_inherit(self, name: impl AsRef<OsStr>) -> Self {
+        match std::env::var_os(&name) {
+            Some(value) => self.env(name, value),
+            None => self,
+        }
+    }
+
+    /// Gives the program this on its standard input, which is empty otherwise.
+    pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(input.into());
+        self
+    }
+
+    /// Runs in this directory; a relative path starts in the work directory.
+    pub fn dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command
+            .current_dir(self.root.join("work").join(directory));
+        self
+    }
+
+    /// How long to wait for it before the test fails (60 s otherwise).
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Starts it and returns at once.
+    #[track_caller]
+    pub fn spawn(self) -> Child {
+        Child::spawn(self.command, self.root, self.input, self.patience)
+    }
+
+    /// Runs it to its end, whatever its exit code.
+    #[track_caller]
+    pub fn run(self) -> Output {
+        self.spawn().wait()
+    }
+}

@@ -1,0 +1,107 @@
+//! Which processes belong to a test, read from `/proc`, and how all of them end. A process belongs
+//! to an environment when its working directory or its environment variables lie in it; to a child
+//! when it descends from it. A process that left both behind (cleared its environment, moved to
+//! `/`, and lost its parent) is out of reach here; a test that makes one must watch it itself.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal};
+
+use crate::watched::PATIENCE;
+
+/// A living process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Its command line, joined by blanks.
+    pub command: String,
+}
+
+pub(super) fn processes_in(root: &Path) -> Vec<Process> {
+    let process = |pid: i32| Process {
+        pid,
+        command: command_line(pid),
+    };
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    living()
+        .keys()
+        .copied()
+        .filter(|pid| *pid != own && lives_in(*pid, root))
+        .map(process)
+        .collect()
+}
+
+/// Ends every process that lives under `root`, until a look round finds none: one that forks while
+/// it is being looked for is met in the next round. What cannot be ended does not hold the test up
+/// for ever.
+pub(super) fn end_all_in(root: &Path) {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let found = processes_in(root);
+        if found.is_empty() {
+            return;
+        }
+        found
+            .iter()
+            .filter_map(|process| Pid::from_raw(process.pid))
+            .for_each(end);
+        std::thread::yield_now();
+    }
+}
+
+/// Ends `pid` with everything that descends from it. Each is stopped before its children are
+/// looked up, so that none can fork behind the walk.
+pub(super) fn end_tree(pid: Pid) {
+    let _ = rustix::process::kill_process(pid, Signal::STOP);
+    let root = pid.as_raw_nonzero().get();
+    let children = living().into_iter().filter(|(_, parent)| *parent == root);
+    children
+        .filter_map(|(child, _)| Pid::from_raw(child))
+        .for_each(end_tree);
+    end(pid);
+}
+
+fn end(pid: Pid) {
+    // Gone in the meantime is as good as ended.
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+}
+
+/// Process ids with their parents', zombies left out.
+fn living() -> HashMap<i32, i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, parent_of(pid)?)))
+        .collect()
+}
+
+/// `None` for a process that is gone or a zombie.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may itself hold blanks and parentheses.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(parent)
+}
+
+fn lives_in(pid: i32, root: &Path) -> bool {
+    let directory = fs::read_link(format!("/proc/{pid}/cwd"));
+    if directory.is_ok_and(|directory| directory.starts_with(root)) {
+        return true;
+    }
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let root = root.as_os_str().as_encoded_bytes();
+    environment.windows(root.len()).any(|window| window == root)
+}
+
+fn command_line(pid: i32) -> String {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&arguments)
+        .trim_end_matches('\0')
+        .replace('\0', " ")
+}
