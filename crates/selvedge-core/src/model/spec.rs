@@ -31,7 +31,7 @@ pub struct AgentSpec {
     pub name: String,
     /// How it is spoken to.
     pub kind: AgentKind,
-    /// Program and leading arguments (`claude`, `command`), or the command line's own words.
+    /// Program and leading arguments; for `shell` the whole argv of the task's own command.
     #[serde(default)]
     pub program: Vec<String>,
     /// Model, where the agent takes one.
@@ -43,6 +43,11 @@ pub struct AgentSpec {
     /// Environment variables set for the agent, beside the allowed ones of our own environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Variables that the agent gets from our own environment, by name: what it sees on the left,
+    /// where it comes from on the right. Names only, so that no secret is frozen in the journal;
+    /// the values are looked up when a session starts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_from: BTreeMap<String, String>,
     /// Retries of the model's API inside the executor.
     #[serde(default)]
     pub api_retries: u32,
