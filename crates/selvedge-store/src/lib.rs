@@ -1,1 +1,16 @@
-//! Placeholder replaced within the first commits.
+//! What Selvedge remembers. [`Journal`] is the append-only log of every run and the only source of
+//! truth; [`SqliteJournal`] keeps it in one file. Everything here is synchronous: a caller gives a
+//! journal one thread of its own, and nothing here may know what a run's events *mean* beyond the
+//! few facts that a list of runs shows ([`RunSummary`]).
+
+mod error;
+mod journal;
+mod run_name;
+mod sqlite;
+mod summary;
+
+pub use error::StoreError;
+pub use journal::{Appended, Events, Journal, RunFilter};
+pub use run_name::Found;
+pub use sqlite::SqliteJournal;
+pub use summary::{RunSummary, Standing, TaskHead};

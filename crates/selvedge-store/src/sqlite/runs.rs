@@ -1,0 +1,152 @@
+//! The table `run`: what a list shows of each, and finding one by its name.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, Row, named_params, params};
+use selvedge_core::model::{Cost, MicroUsd, Outcome, RunId};
+
+use super::text::{damaged, from_word, parsed, word};
+use crate::error::StoreError;
+use crate::journal::RunFilter;
+use crate::summary::{RunSummary, Standing, TaskHead};
+
+pub(super) fn put(db: &Connection, summary: &RunSummary) -> Result<(), StoreError> {
+    let mut put = db.prepare_cached(
+        "INSERT OR REPLACE INTO run
+           (run_id, last_seq, created_at, updated_at, task_id, workspace, description, agent,
+            max_attempts, attempts, standing, outcome, cost_micro_usd, cost_source, session_open)
+         VALUES
+           (:run_id, :last_seq, :created_at, :updated_at, :task_id, :workspace, :description,
+            :agent, :max_attempts, :attempts, :standing, :outcome, :cost_micro_usd, :cost_source,
+            :session_open)",
+    )?;
+    let task = summary.task.as_ref();
+    let (standing, outcome) = standing_columns(summary.standing);
+    put.execute(named_params! {
+        ":run_id": summary.run_id.to_string(),
+        ":last_seq": summary.last_seq,
+        ":created_at": summary.created_at.to_string(),
+        ":updated_at": summary.updated_at.to_string(),
+        ":task_id": task.map(|task| task.task_id.to_string()),
+        ":workspace": task.map(|task| task.workspace.to_string_lossy()),
+        ":description": task.map(|task| &task.description),
+        ":agent": task.map(|task| &task.agent),
+        ":max_attempts": task.map(|task| task.max_attempts),
+        ":attempts": summary.attempts,
+        ":standing": standing,
+        ":outcome": outcome.map(Outcome::as_str),
+        ":cost_micro_usd": summary.cost.micro_usd.map(|amount| amount.0),
+        ":cost_source": word(summary.cost.source),
+        ":session_open": summary.session_open,
+    })?;
+    Ok(())
+}
+
+pub(super) fn get(db: &Connection, run: RunId) -> Result<Option<RunSummary>, StoreError> {
+    let mut query = db.prepare_cached("SELECT * FROM run WHERE run_id = ?1")?;
+    let mut rows = query.query([run.to_string()])?;
+    rows.next()?.map(run_summary).transpose()
+}
+
+pub(super) fn list(
+    db: &Connection,
+    filter: &RunFilter,
+    limit: usize,
+    before: Option<RunId>,
+) -> Result<Vec<RunSummary>, StoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT * FROM run
+         WHERE (:before    IS NULL OR run_id < :before)
+           AND (:workspace IS NULL OR workspace = :workspace)
+           AND (:task      IS NULL OR task_id = :task)
+           AND (:finished  IS NULL OR (standing = 'finished') = :finished)
+         ORDER BY run_id DESC LIMIT :limit",
+    )?;
+    let mut rows = query.query(named_params! {
+        ":before": before.map(|run| run.to_string()),
+        ":workspace": filter.workspace.as_ref().map(|path| path.to_string_lossy()),
+        ":task": filter.task.map(|task| task.to_string()),
+        ":finished": filter.finished,
+        ":limit": limit,
+    })?;
+    let mut summaries = Vec::new();
+    while let Some(row) = rows.next()? {
+        summaries.push(run_summary(row)?);
+    }
+    Ok(summaries)
+}
+
+fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
+    let text = |column: &str| row.get::<_, String>(column);
+    let task = match row.get::<_, Option<String>>("task_id")? {
+        None => None,
+        Some(task_id) => Some(TaskHead {
+            task_id: parsed(&task_id)?,
+            workspace: PathBuf::from(text("workspace")?),
+            description: text("description")?,
+            agent: text("agent")?,
+            max_attempts: row.get("max_attempts")?,
+        }),
+    };
+    Ok(RunSummary {
+        run_id: parsed(&text("run_id")?)?,
+        last_seq: row.get("last_seq")?,
+        created_at: parsed(&text("created_at")?)?,
+        updated_at: parsed(&text("updated_at")?)?,
+        task,
+        attempts: row.get("attempts")?,
+        standing: standing(&text("standing")?, row.get("outcome")?)?,
+        cost: Cost {
+            micro_usd: row.get::<_, Option<u64>>("cost_micro_usd")?.map(MicroUsd),
+            source: from_word(text("cost_source")?)?,
+        },
+        session_open: row.get("session_open")?,
+    })
+}
+
+fn standing_columns(standing: Standing) -> (&'static str, Option<Outcome>) {
+    match standing {
+        Standing::Open => ("open", None),
+        Standing::Suspended => ("suspended", None),
+        Standing::AwaitingReview => ("awaiting_review", None),
+        Standing::Finished { outcome } => ("finished", Some(outcome)),
+    }
+}
+
+fn standing(word: &str, outcome: Option<String>) -> Result<Standing, StoreError> {
+    Ok(match (word, outcome) {
+        ("open", None) => Standing::Open,
+        ("suspended", None) => Standing::Suspended,
+        ("awaiting_review", None) => Standing::AwaitingReview,
+        ("finished", Some(outcome)) => Standing::Finished {
+            outcome: from_word(outcome)?,
+        },
+        (word, outcome) => {
+            return Err(damaged(&format_args!(
+                "standing {word:?}, outcome {outcome:?}"
+            )));
+        }
+    })
+}
+
+/// The newest run, if there is one.
+pub(super) fn newest(db: &Connection) -> Result<Option<RunId>, StoreError> {
+    let mut query = db.prepare_cached("SELECT max(run_id) FROM run")?;
+    let newest: Option<String> = query.query_row([], |row| row.get(0))?;
+    newest.map(|id| parsed(&id)).transpose()
+}
+
+/// The newest runs whose ids start or end with these digits, at most `limit`.
+pub(super) fn with_fragment(
+    db: &Connection,
+    digits: &str,
+    limit: usize,
+) -> Result<Vec<RunId>, StoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT run_id FROM run
+         WHERE replace(run_id, '-', '') LIKE ?1 || '%' OR replace(run_id, '-', '') LIKE '%' || ?1
+         ORDER BY run_id DESC LIMIT ?2",
+    )?;
+    let ids = query.query_map(params![digits, limit], |row| row.get::<_, String>(0))?;
+    ids.map(|id| parsed(&id?)).collect()
+}
