@@ -193,6 +193,8 @@ pub enum Event {
     },
     /// A verification run that could not be carried out is tried again, uncharged.
     VerificationRepeated {
+        /// The effect that this ends.
+        effect: EffectId,
         /// The attempt.
         run_number: u32,
         /// Why.
@@ -291,8 +293,21 @@ struct RawEnvelope {
 
 impl<'de> Deserialize<'de> for Envelope {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let RawEnvelope { v, run_id, seq, at, kind, data } = RawEnvelope::deserialize(deserializer)?;
-        Ok(Self { v, run_id, seq, at, event: Event::from_parts(kind, data) })
+        let RawEnvelope {
+            v,
+            run_id,
+            seq,
+            at,
+            kind,
+            data,
+        } = RawEnvelope::deserialize(deserializer)?;
+        Ok(Self {
+            v,
+            run_id,
+            seq,
+            at,
+            event: Event::from_parts(kind, data),
+        })
     }
 }
 
@@ -318,7 +333,10 @@ impl Event {
         }
         let mut tagged = serde_json::to_value(self)?;
         let kind = tagged["type"].as_str().unwrap_or_default().to_owned();
-        Ok((kind, tagged.get_mut("data").map(Value::take).unwrap_or_default()))
+        Ok((
+            kind,
+            tagged.get_mut("data").map(Value::take).unwrap_or_default(),
+        ))
     }
 }
 
@@ -331,7 +349,9 @@ mod tests {
         let line = r#"{"v":1,"run_id":"0190163d-8694-739b-aea5-966c26f8ad91","seq":3,
             "at":"2026-01-02T03:04:05Z","type":"moon_phase_changed","data":{"phase":"full"}}"#;
         let envelope: Envelope = serde_json::from_str(line).unwrap();
-        let Event::Unknown { kind, data } = &envelope.event else { panic!("{envelope:?}") };
+        let Event::Unknown { kind, data } = &envelope.event else {
+            panic!("{envelope:?}")
+        };
         assert_eq!(kind, "moon_phase_changed");
         assert_eq!(data["phase"], "full");
         assert_eq!(envelope.event.to_parts().unwrap().0, "moon_phase_changed");
@@ -339,7 +359,10 @@ mod tests {
 
     #[test]
     fn a_known_type_with_data_of_another_shape_is_unknown_too() {
-        let event = Event::from_parts("run_finished".into(), serde_json::json!({"outcome": "eaten"}));
+        let event = Event::from_parts(
+            "run_finished".into(),
+            serde_json::json!({"outcome": "eaten"}),
+        );
         assert!(matches!(event, Event::Unknown { .. }));
     }
 
@@ -347,8 +370,12 @@ mod tests {
     fn events_survive_the_way_there_and_back() {
         for event in [
             Event::Suspended,
-            Event::RunFinished { outcome: Outcome::Verified },
-            Event::EffectRequested { effect: EffectKind::Execute { run_number: 2 } },
+            Event::RunFinished {
+                outcome: Outcome::Verified,
+            },
+            Event::EffectRequested {
+                effect: EffectKind::Execute { run_number: 2 },
+            },
         ] {
             let (kind, data) = event.to_parts().unwrap();
             assert_eq!(Event::from_parts(kind, data), event);

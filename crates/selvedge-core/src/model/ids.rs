@@ -62,7 +62,9 @@ uuid_id! {
 }
 
 /// The content hash of a snapshotted tree, as the shadow git directory names it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct TreeId(String);
 

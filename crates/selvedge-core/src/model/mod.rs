@@ -13,13 +13,16 @@ mod session;
 mod spec;
 mod task;
 
-pub use event::{Closing, ENVELOPE_VERSION, EffectId, EffectKind, Envelope, Event, Once, Prompt, SnapshotMoment};
+pub use event::{
+    Closing, ENVELOPE_VERSION, EffectId, EffectKind, Envelope, Event, Once, Prompt, SnapshotMoment,
+};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use report::{
-    CheckMarks, CheckReport, CheckStatus, GateReport, OutputRef, Report, ReportStatus, ReportSummary,
+    CheckMarks, CheckReport, CheckStatus, GateReport, OutputRef, Report, ReportStatus,
+    ReportSummary,
 };
 pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};

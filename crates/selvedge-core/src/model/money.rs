@@ -9,7 +9,18 @@ use serde::{Deserialize, Serialize};
 
 /// Millionths of a US dollar.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct MicroUsd(pub u64);
@@ -20,13 +31,20 @@ impl MicroUsd {
         let micro = (usd * 1e6).round();
         // 2^53 micro-dollars (nine billion dollars) is where f64 stops being exact.
         let exact = micro.is_finite() && (0.0..=9_007_199_254_740_992.0).contains(&micro);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "range checked above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "range checked above"
+        )]
         exact.then_some(Self(micro as u64))
     }
 
     /// In dollars.
     pub fn as_usd(self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "exact below nine billion dollars"
+        )]
         let micro = self.0 as f64;
         micro / 1e6
     }
@@ -53,7 +71,9 @@ impl Sum for MicroUsd {
 }
 
 /// Where a cost comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
     /// The agent said it.
@@ -77,18 +97,30 @@ pub struct Cost {
 
 impl Cost {
     /// Nothing spent, and known to be so.
-    pub const ZERO: Self = Self { micro_usd: Some(MicroUsd(0)), source: CostSource::Reported };
+    pub const ZERO: Self = Self {
+        micro_usd: Some(MicroUsd(0)),
+        source: CostSource::Reported,
+    };
     /// Nothing known.
-    pub const UNKNOWN: Self = Self { micro_usd: None, source: CostSource::Unknown };
+    pub const UNKNOWN: Self = Self {
+        micro_usd: None,
+        source: CostSource::Unknown,
+    };
 
     /// What the agent itself reported.
     pub const fn reported(amount: MicroUsd) -> Self {
-        Self { micro_usd: Some(amount), source: CostSource::Reported }
+        Self {
+            micro_usd: Some(amount),
+            source: CostSource::Reported,
+        }
     }
 
     /// What the price table makes of the tokens.
     pub const fn estimated(amount: MicroUsd) -> Self {
-        Self { micro_usd: Some(amount), source: CostSource::Estimated }
+        Self {
+            micro_usd: Some(amount),
+            source: CostSource::Estimated,
+        }
     }
 
     /// What is known to have been spent at least.
@@ -112,7 +144,10 @@ impl Add for Cost {
             (None, None) => None,
             (one, two) => Some(one.unwrap_or_default() + two.unwrap_or_default()),
         };
-        Self { micro_usd, source: self.source.max(other.source) }
+        Self {
+            micro_usd,
+            source: self.source.max(other.source),
+        }
     }
 }
 
@@ -133,7 +168,9 @@ pub struct Usage {
 impl Usage {
     /// All that went in, cached or not: the wire's `tokens_in`.
     pub fn tokens_in(&self) -> u64 {
-        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
     }
 
     /// All that came out: the wire's `tokens_out`.
@@ -168,8 +205,17 @@ mod tests {
     fn a_sum_is_as_trustworthy_as_its_weakest_part() {
         let reported = Cost::reported(MicroUsd(5));
         let sum = reported + Cost::UNKNOWN;
-        assert_eq!(sum, Cost { micro_usd: Some(MicroUsd(5)), source: CostSource::Unknown });
-        assert_eq!((reported + Cost::estimated(MicroUsd(1))).source, CostSource::Estimated);
+        assert_eq!(
+            sum,
+            Cost {
+                micro_usd: Some(MicroUsd(5)),
+                source: CostSource::Unknown
+            }
+        );
+        assert_eq!(
+            (reported + Cost::estimated(MicroUsd(1))).source,
+            CostSource::Estimated
+        );
         assert_eq!(Cost::UNKNOWN + Cost::UNKNOWN, Cost::UNKNOWN);
     }
 

@@ -107,7 +107,9 @@ impl Outcome {
     pub const fn verification_status(self, reported: bool) -> Option<VerificationStatus> {
         Some(match self {
             Self::Verified | Self::Unchecked => VerificationStatus::Verified,
-            Self::MaxRetriesExhausted | Self::Stuck | Self::Tampered => VerificationStatus::PartialPass,
+            Self::MaxRetriesExhausted | Self::Stuck | Self::Tampered => {
+                VerificationStatus::PartialPass
+            }
             Self::Budget if reported => VerificationStatus::PartialPass,
             Self::Budget
             | Self::Failed

@@ -105,6 +105,9 @@ impl SessionOutcome {
 
     /// An outcome that did not succeed, and why.
     pub fn failed(status: SessionStatus, error: impl Into<String>) -> Self {
-        Self { error: Some(error.into()), ..Self::new(status) }
+        Self {
+            error: Some(error.into()),
+            ..Self::new(status)
+        }
     }
 }

@@ -60,7 +60,14 @@ pub struct Step {
 impl Step {
     /// A plain step.
     pub fn new(kind: StepKind, target: impl Into<String>) -> Self {
-        Self { kind, target: target.into(), name: None, directory: None, timeout_ms: None, parallel: false }
+        Self {
+            kind,
+            target: target.into(),
+            name: None,
+            directory: None,
+            timeout_ms: None,
+            parallel: false,
+        }
     }
 
     /// What people call it.

@@ -1,0 +1,192 @@
+//! History: one event folded into the state. Total, and without policy: whatever the journal says
+//! happened, happened.
+
+use std::sync::Arc;
+
+use super::state::{Attempt, Control, Decided, Pending, Run, State};
+use crate::model::{
+    Closing, EffectId, EffectKind, Envelope, Event, RunSpec, SnapshotMoment, TreeId,
+};
+
+/// Folds one event into the state.
+#[must_use]
+pub fn evolve(mut state: State, envelope: &Envelope) -> State {
+    state.seq = envelope.seq;
+    match (&mut state.run, &envelope.event) {
+        (run @ None, Event::RunCreated { spec }) => *run = Some(created(envelope, spec)),
+        (_, Event::Unknown { kind, .. }) => state.unknown.push(kind.clone()),
+        (None, _) => {}
+        (Some(run), _) => fold(run, envelope),
+    }
+    state
+}
+
+fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
+    Run {
+        run_id: envelope.run_id,
+        spec: Arc::new(spec.clone()),
+        created_at: envelope.at,
+        updated_at: envelope.at,
+        pending: Vec::new(),
+        attempts: Vec::new(),
+        control: Control::Running,
+        start_tree: None,
+        current_tree: None,
+        rescued: Vec::new(),
+        crashes: 0,
+        repeats: 0,
+        review: None,
+        feedback: None,
+        decided: None,
+        finished: false,
+    }
+}
+
+/// Folds one event into a run that exists.
+pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
+    run.updated_at = envelope.at;
+    match &envelope.event {
+        Event::RunCreated { .. } | Event::Unknown { .. } => {}
+        Event::EffectRequested { effect } => {
+            run.pending.push(Pending {
+                id: EffectId(envelope.seq),
+                kind: effect.clone(),
+                started: false,
+            });
+        }
+        Event::EffectStarted { effect } => {
+            if let Some(pending) = run.pending.iter_mut().find(|pending| pending.id == *effect) {
+                pending.started = true;
+            }
+        }
+        Event::EffectFailed { effect, .. } => end(run, *effect),
+        Event::TreeSnapshotted { effect, tree, .. } => snapshotted(run, *effect, tree),
+        Event::TreeRestored {
+            effect,
+            tree,
+            replaced,
+        } => {
+            end(run, *effect);
+            run.rescued.extend(replaced.clone());
+            run.current_tree = Some(tree.clone());
+        }
+        Event::AttemptBegan {
+            run_number,
+            prompt,
+            from_tree,
+            retry,
+        } => {
+            run.repeats = 0;
+            run.feedback = None;
+            run.attempts.push(Attempt {
+                run_number: *run_number,
+                retry: *retry,
+                prompt: prompt.clone(),
+                from_tree: from_tree.clone(),
+                tree: None,
+                began_at: envelope.at,
+                session: None,
+                report: None,
+                closing: None,
+            });
+        }
+        Event::SessionEnded {
+            effect, outcome, ..
+        } => {
+            end(run, *effect);
+            run.current_tree = None;
+            if let Some(attempt) = run.attempts.last_mut() {
+                attempt.session = Some((**outcome).clone());
+            }
+        }
+        Event::Reported { effect, report } => {
+            end(run, *effect);
+            if let Some(attempt) = run.attempts.last_mut() {
+                attempt.report = Some((**report).clone());
+            }
+        }
+        Event::VerificationRepeated { effect, .. } => {
+            end(run, *effect);
+            run.repeats += 1;
+        }
+        Event::AttemptClosed { closing, .. } => closed(run, *closing),
+        Event::CancelRequested { .. } => run.control = Control::Cancelling,
+        Event::SuspendRequested { .. } => run.control = Control::Suspending,
+        Event::Suspended => run.control = Control::Suspended,
+        Event::Resumed { .. } => {
+            // Invariant: a cancellation, once asked for, is never forgotten.
+            if run.control != Control::Cancelling {
+                run.control = Control::Running;
+            }
+        }
+        Event::ReviewRequested { reason } => run.review = Some(reason.clone()),
+        Event::Reviewed {
+            accepted, reason, ..
+        } => {
+            run.review = None;
+            run.feedback = (!accepted).then(|| reason.clone());
+        }
+        Event::OutcomeDecided {
+            outcome,
+            reason,
+            delivered,
+        } => {
+            run.decided = Some(Decided {
+                outcome: *outcome,
+                reason: reason.clone(),
+                delivered: *delivered,
+            });
+        }
+        Event::RunFinished { .. } => {
+            run.pending.clear();
+            run.finished = true;
+        }
+    }
+}
+
+fn end(run: &mut Run, effect: EffectId) {
+    run.pending.retain(|pending| pending.id != effect);
+}
+
+fn snapshotted(run: &mut Run, effect: EffectId, tree: &TreeId) {
+    let moment = run.effect(effect).map(|pending| pending.kind.clone());
+    end(run, effect);
+    match moment {
+        Some(EffectKind::Snapshot {
+            moment: SnapshotMoment::Start,
+        }) => {
+            run.start_tree = Some(tree.clone());
+        }
+        Some(EffectKind::Snapshot {
+            moment: SnapshotMoment::After,
+        }) => {
+            if let Some(attempt) = run.attempts.last_mut() {
+                attempt.tree = Some(tree.clone());
+            }
+        }
+        Some(EffectKind::Snapshot {
+            moment: SnapshotMoment::Rescue,
+        }) => {
+            run.rescued.push(tree.clone());
+        }
+        _ => {}
+    }
+    run.current_tree = Some(tree.clone());
+}
+
+fn closed(run: &mut Run, closing: Closing) {
+    // Invariant: a stop that a person asked for is no crash, and never uses up the run's patience.
+    if closing == Closing::Interrupted && run.control == Control::Running {
+        run.crashes += 1;
+    }
+    // An attempt that is closed has nothing left to do.
+    run.pending.retain(|pending| {
+        !matches!(
+            pending.kind,
+            EffectKind::Execute { .. } | EffectKind::Verify { .. }
+        )
+    });
+    if let Some(attempt) = run.attempts.last_mut() {
+        attempt.closing = Some(closing);
+    }
+}

@@ -1,0 +1,27 @@
+//! The loop as a state machine: two pure, total functions.
+//!
+//! [`decide`] is policy: from what is known and what was just observed, it says what is appended to
+//! the journal. [`evolve`] is history: it folds one appended event into the state. Replaying a
+//! journal only evolves, so a later change of policy never rewrites an old verdict.
+//!
+//! Effects are data: [`Run::pending`] says what is to be done, the driver in `selvedge-engine` does
+//! it and answers with an [`Input`]. Nothing in here reads a clock or makes an id.
+
+mod budget;
+mod decide;
+mod draft;
+mod evolve;
+mod input;
+mod next;
+mod result;
+mod signature;
+mod state;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use evolve::evolve;
+pub use input::{IllegalInput, Input};
+pub use state::{Attempt, Control, Decided, Pending, Phase, Run, State};

@@ -1,0 +1,300 @@
+//! What follows from what was observed: the loop's own rules, one function for each.
+
+use super::draft::Draft;
+use super::input::IllegalInput;
+use super::state::Control;
+use super::verdict::{self, Verdict};
+use crate::model::{
+    AgentKind, BetweenAttempts, Closing, EffectId, EffectKind, Event, OnExhausted, Outcome, Report,
+    ReportStatus, RunSpec, SessionOutcome, SessionStatus, SnapshotMoment, TreeId,
+};
+use crate::prompt;
+
+/// Verification runs of one attempt that may fail to be carried out, before the run ends for it.
+pub(super) const MAX_REPEATS: u32 = 2;
+/// Attempts that a crash may cut off, before the run ends for it.
+pub(super) const MAX_CRASHES: u32 = 2;
+
+/// The first attempt of a run without snapshots, which begins in its first transaction.
+pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
+    let prompt = prompt::first(spec);
+    vec![
+        Event::AttemptBegan {
+            run_number: 1,
+            prompt,
+            from_tree: None,
+            retry: 0,
+        },
+        Event::EffectRequested {
+            effect: EffectKind::Execute { run_number: 1 },
+        },
+    ]
+}
+
+/// Gives out the next number and asks for its session.
+pub(super) fn begin_attempt(draft: &mut Draft) {
+    let run = draft.run();
+    let run_number = run
+        .attempts
+        .last()
+        .map_or(1, |attempt| attempt.run_number + 1);
+    let began = Event::AttemptBegan {
+        run_number,
+        prompt: prompt::next(run),
+        from_tree: run.current_tree.clone(),
+        retry: run.charged(),
+    };
+    draft.push(began);
+    draft.request(EffectKind::Execute { run_number });
+}
+
+/// Another attempt, from the tree that the plan says.
+fn retry(draft: &mut Draft) {
+    let run = draft.run();
+    let rollback = run.spec.between_attempts == BetweenAttempts::Rollback;
+    match run
+        .start_tree
+        .clone()
+        .filter(|tree| rollback && run.current_tree.as_ref() != Some(tree))
+    {
+        Some(tree) => draft.request(EffectKind::Restore { tree }),
+        None => begin_attempt(draft),
+    }
+}
+
+/// An attempt that was cut off is begun anew, under the next number, from the tree that it began
+/// from. What stands in the workspace now is kept first.
+fn begin_anew(draft: &mut Draft) {
+    if interrupted_from(draft).is_some() {
+        draft.request(EffectKind::Snapshot {
+            moment: SnapshotMoment::Rescue,
+        });
+    } else {
+        begin_attempt(draft);
+    }
+}
+
+fn interrupted_from(draft: &Draft) -> Option<TreeId> {
+    let last = draft.run().attempts.last();
+    last.filter(|it| it.closing == Some(Closing::Interrupted))
+        .and_then(|it| it.from_tree.clone())
+}
+
+pub(super) fn after_snapshot(moment: SnapshotMoment, draft: &mut Draft) {
+    match moment {
+        SnapshotMoment::Start => begin_attempt(draft),
+        SnapshotMoment::After => verify(draft),
+        SnapshotMoment::Rescue => match interrupted_from(draft) {
+            Some(tree) => draft.request(EffectKind::Restore { tree }),
+            None => begin_attempt(draft),
+        },
+    }
+}
+
+fn verify(draft: &mut Draft) {
+    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
+        draft.request(EffectKind::Verify { run_number });
+    }
+}
+
+pub(super) fn after_session(
+    effect: EffectId,
+    run_number: u32,
+    outcome: Box<SessionOutcome>,
+    draft: &mut Draft,
+) {
+    let status = outcome.status;
+    let reason = outcome
+        .error
+        .clone()
+        .unwrap_or_else(|| "the agent gave no reason".to_owned());
+    draft.push(Event::SessionEnded {
+        effect,
+        run_number,
+        outcome,
+    });
+    let outcome = match status {
+        SessionStatus::Success if draft.run().spec.snapshots => {
+            return draft.request(EffectKind::Snapshot {
+                moment: SnapshotMoment::After,
+            });
+        }
+        SessionStatus::Success => return verify(draft),
+        SessionStatus::Cancelled => match draft.run().control {
+            Control::Suspending | Control::Suspended => {
+                return close(Closing::Interrupted, draft);
+            }
+            Control::Cancelling => return close(Closing::Cancelled, draft),
+            Control::Running => Outcome::InfraFailed,
+        },
+        SessionStatus::Failed => Outcome::Failed,
+        SessionStatus::Timeout => Outcome::Timeout,
+        SessionStatus::TurnLimit => Outcome::TurnLimit,
+        SessionStatus::Budget => Outcome::Budget,
+        SessionStatus::CannotSatisfy => Outcome::CannotSatisfy,
+        SessionStatus::Infra => Outcome::InfraFailed,
+    };
+    close(Closing::SessionFailed, draft);
+    conclude(outcome, reason, None, draft);
+}
+
+pub(super) fn after_report(effect: EffectId, report: Box<Report>, draft: &mut Draft) {
+    if report.status == ReportStatus::Error && draft.run().repeats < MAX_REPEATS {
+        let run_number = report.run_number;
+        let reason = verdict::why_not_run(&report);
+        draft.push(Event::VerificationRepeated {
+            effect,
+            run_number,
+            reason,
+        });
+        return draft.request(EffectKind::Verify { run_number });
+    }
+    draft.push(Event::Reported { effect, report });
+    close(Closing::Report, draft);
+    match verdict::of(draft.run()) {
+        Verdict::Verified(reason) => conclude(Outcome::Verified, reason, None, draft),
+        Verdict::Unchecked(reason) => conclude(Outcome::Unchecked, reason, None, draft),
+        Verdict::NeedsReview(reason) => draft.push(Event::ReviewRequested { reason }),
+        Verdict::Infrastructure(reason) => conclude(Outcome::InfraFailed, reason, None, draft),
+        Verdict::Stop(outcome, reason) => give_up(outcome, reason, draft),
+        Verdict::Retry => retry(draft),
+    }
+}
+
+pub(super) fn after_failure(effect: EffectId, error: String, draft: &mut Draft) {
+    let before = draft
+        .run()
+        .decided
+        .as_ref()
+        .map(|decided| decided.outcome.as_str());
+    let reason = match before {
+        None => error.clone(),
+        Some(before) => format!("{error} (the outcome would have been {before})"),
+    };
+    draft.push(Event::EffectFailed { effect, error });
+    if draft.run().open_attempt().is_some() {
+        close(Closing::Interrupted, draft);
+    }
+    conclude(Outcome::InfraFailed, reason, None, draft);
+}
+
+pub(super) fn after_resume(draft: &mut Draft) {
+    if draft.run().control == Control::Cancelling {
+        return cancelled(draft);
+    }
+    if draft.run().started_once().is_some() {
+        close(Closing::Interrupted, draft);
+        if draft.run().crashes > MAX_CRASHES {
+            let reason = format!(
+                "cut off {} times in the middle of an attempt",
+                draft.run().crashes
+            );
+            return conclude(Outcome::InfraFailed, reason, None, draft);
+        }
+    }
+    // Whatever else is pending may simply be done again.
+    if draft.run().pending.is_empty() {
+        begin_anew(draft);
+    }
+}
+
+pub(super) fn after_review(
+    accepted: bool,
+    retry_asked: bool,
+    by: String,
+    reason: String,
+    draft: &mut Draft,
+) -> Result<(), IllegalInput> {
+    let (used, max) = (draft.run().charged(), draft.run().spec.max_attempts());
+    let again = retry_asked && !accepted;
+    if again && used >= max {
+        return Err(IllegalInput::NoAttemptLeft { used, max });
+    }
+    let (outcome, verb) = if accepted {
+        (Outcome::Verified, "accepted")
+    } else {
+        (Outcome::MaxRetriesExhausted, "rejected")
+    };
+    let sentence = format!("{verb} by {by}: {reason}");
+    draft.push(Event::Reviewed {
+        accepted,
+        by,
+        reason,
+    });
+    if again {
+        retry(draft);
+    } else {
+        conclude(outcome, sentence, None, draft);
+    }
+    Ok(())
+}
+
+/// Ends a run that was asked to stop for good, once nothing runs any more.
+pub(super) fn cancelled(draft: &mut Draft) {
+    if draft.run().open_attempt().is_some() {
+        close(Closing::Cancelled, draft);
+    }
+    conclude(
+        Outcome::Cancelled,
+        "cancelled on request".to_owned(),
+        None,
+        draft,
+    );
+}
+
+fn close(closing: Closing, draft: &mut Draft) {
+    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
+        draft.push(Event::AttemptClosed {
+            run_number,
+            closing,
+        });
+    }
+}
+
+/// Ends a run that did work and did not pass: the tree that the plan says is what stays.
+fn give_up(outcome: Outcome, reason: String, draft: &mut Draft) {
+    let run = draft.run();
+    let chosen = match run.spec.on_exhausted {
+        OnExhausted::Last => None,
+        OnExhausted::Original => run.start_tree.clone().map(|tree| (None, tree)),
+        OnExhausted::Best => verdict::best(run)
+            .and_then(|attempt| Some((Some(attempt.run_number), attempt.tree.clone()?))),
+    };
+    match chosen.filter(|(_, tree)| run.current_tree.as_ref() != Some(tree)) {
+        None => conclude(
+            outcome,
+            reason,
+            run.attempts.last().map(|it| it.run_number),
+            draft,
+        ),
+        Some((delivered, tree)) => {
+            draft.push(Event::OutcomeDecided {
+                outcome,
+                reason,
+                delivered,
+            });
+            draft.request(EffectKind::Restore { tree });
+        }
+    }
+}
+
+fn conclude(outcome: Outcome, reason: String, delivered: Option<u32>, draft: &mut Draft) {
+    draft.push(Event::OutcomeDecided {
+        outcome,
+        reason,
+        delivered,
+    });
+    finish(draft);
+}
+
+/// Writes the last event of a run whose outcome is decided.
+pub(super) fn finish(draft: &mut Draft) {
+    if let Some(outcome) = draft.run().decided.as_ref().map(|decided| decided.outcome) {
+        draft.push(Event::RunFinished { outcome });
+    }
+}
+
+/// Whether the same prompt would do the same again.
+pub(super) fn is_deterministic(spec: &RunSpec) -> bool {
+    spec.agent.deterministic || spec.agent.kind == AgentKind::Shell
+}

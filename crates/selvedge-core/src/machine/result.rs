@@ -1,0 +1,79 @@
+//! The result object, folded from a run's state.
+
+use super::state::{Control, Run};
+use crate::model::{CostSource, MicroUsd, Outcome, RunResult};
+
+impl Run {
+    /// One object that says how the run ended, or stands.
+    pub fn result(&self) -> RunResult {
+        let (outcome, reason) = self.conclusion();
+        let history: Vec<_> = self.reported().map(|(_, report)| report.clone()).collect();
+        let last = self.sessions().next_back();
+        let cost = self.cost();
+        let equivalents: Vec<_> = self
+            .sessions()
+            .filter_map(|it| it.equivalent_claude_cost)
+            .collect();
+        let equivalent: MicroUsd = equivalents.iter().copied().sum();
+        RunResult {
+            task_id: self.spec.task_id,
+            run_id: self.run_id,
+            status: status_word(outcome).to_owned(),
+            outcome,
+            reason,
+            output: last.map(|session| session.text.clone()).unwrap_or_default(),
+            model_used: last.and_then(|session| session.model.clone()),
+            tokens_in: self.usage().tokens_in(),
+            tokens_out: self.usage().tokens_out(),
+            estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
+            equivalent_claude_cost_usd: (!equivalents.is_empty()).then(|| equivalent.as_usd()),
+            cost_source: cost.source,
+            execution_ms: self.execution_ms(),
+            verification_report: history.last().cloned(),
+            verification_status: outcome.verification_status(!history.is_empty()),
+            verification_attempts: self.charged(),
+            verification_history: history,
+            max_verification_retries: self.spec.max_verification_retries,
+            warnings: self.warnings(),
+        }
+    }
+
+    /// What could not be done or known, for whoever reads the result.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.cost().source == CostSource::Unknown && !self.attempts.is_empty() {
+            warnings
+                .push("the cost is not known in full: what is shown is a lower bound".to_owned());
+        }
+        let cut_off = self
+            .attempts
+            .iter()
+            .filter(|it| it.session.is_none() && it.closing.is_some());
+        for attempt in cut_off {
+            let number = attempt.run_number;
+            warnings.push(format!(
+                "attempt {number} was cut off: what it cost is not known"
+            ));
+        }
+        if self.crashes > 0 && !self.spec.snapshots {
+            warnings.push(
+                "without snapshots, an attempt after a crash begins from what the crash left"
+                    .to_owned(),
+            );
+        }
+        if self.control == Control::Suspended {
+            warnings.push("the run is suspended".to_owned());
+        }
+        warnings
+    }
+}
+
+fn status_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Verified | Outcome::Unchecked => "completed",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Interrupted => "interrupted",
+        Outcome::NeedsReview => "needs_review",
+        _ => "failed",
+    }
+}

@@ -1,0 +1,277 @@
+//! What is known of a run: nothing but the fold of its events.
+
+use std::sync::Arc;
+
+use crate::model::{
+    Closing, Cost, EffectId, EffectKind, MicroUsd, Once, Outcome, Prompt, Report, RunId, RunSpec,
+    SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
+};
+
+/// The fold of a journal, from the empty one on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// The run, once it has been created.
+    pub run: Option<Run>,
+    /// Sequence number of the last event; 0 for none.
+    pub seq: u64,
+    /// Types of events that this program does not know. A run that has any can be shown, not resumed.
+    pub unknown: Vec<String>,
+}
+
+/// One task carried through to one outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its name.
+    pub run_id: RunId,
+    /// Everything that it depends on, frozen.
+    pub spec: Arc<RunSpec>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When the last event was appended.
+    pub updated_at: Timestamp,
+    /// What is to be done in the world.
+    pub pending: Vec<Pending>,
+    /// All attempts, in order; the last may be open.
+    pub attempts: Vec<Attempt>,
+    /// Whether somebody asked it to stop.
+    pub control: Control,
+    /// The tree that it began from.
+    pub start_tree: Option<TreeId>,
+    /// The tree that stands in the workspace, as far as is known.
+    pub current_tree: Option<TreeId>,
+    /// Trees that were kept when the run was taken up again: what stood there then.
+    pub rescued: Vec<TreeId>,
+    /// Attempts that a crash cut off.
+    pub crashes: u32,
+    /// Verification runs of the open attempt that could not be carried out.
+    pub repeats: u32,
+    /// Why a person has to decide, while one has to.
+    pub review: Option<String>,
+    /// A reviewer's reason, for the next correction.
+    pub feedback: Option<String>,
+    /// How it will end, once that is decided.
+    pub decided: Option<Decided>,
+    /// Whether it is over.
+    pub finished: bool,
+}
+
+/// An effect that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Its name.
+    pub id: EffectId,
+    /// What is to be done.
+    pub kind: EffectKind,
+    /// Whether a once-only effect was started. Started and not ended after a crash means
+    /// interrupted: it is never silently repeated.
+    pub started: bool,
+}
+
+/// One agent session, then one verification run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// 1, 2, 3 …
+    pub run_number: u32,
+    /// Which verification retry it is; 0 for the first try.
+    pub retry: u32,
+    /// What the agent was told.
+    pub prompt: Prompt,
+    /// The tree that it began from.
+    pub from_tree: Option<TreeId>,
+    /// The tree that it left behind.
+    pub tree: Option<TreeId>,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// The session's account.
+    pub session: Option<SessionOutcome>,
+    /// What the checks found.
+    pub report: Option<Report>,
+    /// How it was closed.
+    pub closing: Option<Closing>,
+}
+
+/// Whether somebody asked the run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// It goes on.
+    Running,
+    /// It stops for now, as soon as nothing runs any more.
+    Suspending,
+    /// It stands still and can be resumed.
+    Suspended,
+    /// It stops for good, as soon as nothing runs any more.
+    Cancelling,
+}
+
+/// How a run will end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Why, in one line.
+    pub reason: String,
+    /// The attempt whose tree was chosen to stay.
+    pub delivered: Option<u32>,
+}
+
+/// Where a run stands. Derived from what is pending, never stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The starting tree is being kept.
+    Preparing,
+    /// The agent is at work.
+    Executing(u32),
+    /// The attempt's tree is being kept.
+    Sealing,
+    /// The checks are at work.
+    Verifying(u32),
+    /// The tree for the next attempt is being put in place.
+    Restoring,
+    /// The tree that stays is being put in place.
+    Delivering,
+    /// A person has to decide.
+    AwaitingReview,
+    /// Between two attempts with nothing to do: only while suspended or stopping.
+    Between,
+    /// Over.
+    Finished,
+}
+
+impl Run {
+    /// Where it stands.
+    pub fn phase(&self) -> Phase {
+        if self.finished {
+            return Phase::Finished;
+        }
+        if self.review.is_some() {
+            return Phase::AwaitingReview;
+        }
+        match self.pending.first().map(|pending| &pending.kind) {
+            None => Phase::Between,
+            Some(EffectKind::Execute { run_number }) => Phase::Executing(*run_number),
+            Some(EffectKind::Verify { run_number }) => Phase::Verifying(*run_number),
+            Some(EffectKind::Snapshot {
+                moment: SnapshotMoment::Start,
+            }) => Phase::Preparing,
+            Some(EffectKind::Snapshot {
+                moment: SnapshotMoment::After,
+            }) => Phase::Sealing,
+            Some(EffectKind::Restore { .. }) if self.decided.is_some() => Phase::Delivering,
+            Some(
+                EffectKind::Restore { .. }
+                | EffectKind::Snapshot {
+                    moment: SnapshotMoment::Rescue,
+                },
+            ) => Phase::Restoring,
+        }
+    }
+
+    /// How it ended, or stands when its program stops here.
+    pub fn outcome(&self) -> Outcome {
+        match (&self.decided, self.finished) {
+            (Some(decided), true) => decided.outcome,
+            _ if self.review.is_some() => Outcome::NeedsReview,
+            _ => Outcome::Interrupted,
+        }
+    }
+
+    /// The attempt that has begun and is not closed.
+    pub fn open_attempt(&self) -> Option<&Attempt> {
+        self.attempts
+            .last()
+            .filter(|attempt| attempt.closing.is_none())
+    }
+
+    /// The attempt of that number.
+    pub fn attempt(&self, run_number: u32) -> Option<&Attempt> {
+        self.attempts
+            .iter()
+            .find(|attempt| attempt.run_number == run_number)
+    }
+
+    /// Attempts that were verified, in order: the only ones that are charged.
+    pub fn reported(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Report)> {
+        self.attempts
+            .iter()
+            .filter(|attempt| attempt.closing == Some(Closing::Report))
+            .filter_map(|attempt| attempt.report.as_ref().map(|report| (attempt, report)))
+    }
+
+    /// How many attempts were charged.
+    pub fn charged(&self) -> u32 {
+        u32::try_from(self.reported().count()).unwrap_or(u32::MAX)
+    }
+
+    /// What all sessions together cost, interrupted ones included. A session that was cut off
+    /// before it could tell makes the sum `unknown`: at least so much.
+    pub fn cost(&self) -> Cost {
+        self.attempts
+            .iter()
+            .map(Attempt::cost)
+            .fold(Cost::ZERO, |sum, cost| sum + cost)
+    }
+
+    /// What the dearest attempt cost, as far as is known.
+    pub fn dearest(&self) -> MicroUsd {
+        self.attempts
+            .iter()
+            .map(|attempt| attempt.cost().at_least())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The tokens of all sessions together.
+    pub fn usage(&self) -> Usage {
+        self.sessions()
+            .map(|session| session.usage)
+            .fold(Usage::default(), |sum, usage| sum + usage)
+    }
+
+    /// Milliseconds in agents' sessions.
+    pub fn execution_ms(&self) -> u64 {
+        self.sessions()
+            .map(|session| session.duration_ms)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Milliseconds in sessions and verification runs.
+    pub fn worked_ms(&self) -> u64 {
+        let verification = self
+            .attempts
+            .iter()
+            .filter_map(|attempt| attempt.report.as_ref());
+        verification
+            .map(|report| report.duration_ms)
+            .fold(self.execution_ms(), u64::saturating_add)
+    }
+
+    /// All sessions that have ended.
+    pub fn sessions(&self) -> impl DoubleEndedIterator<Item = &SessionOutcome> {
+        self.attempts
+            .iter()
+            .filter_map(|attempt| attempt.session.as_ref())
+    }
+
+    /// The pending effect of that name.
+    pub fn effect(&self, id: EffectId) -> Option<&Pending> {
+        self.pending.iter().find(|pending| pending.id == id)
+    }
+
+    /// A once-only effect that was started and has not ended.
+    pub fn started_once(&self) -> Option<&Pending> {
+        self.pending
+            .iter()
+            .find(|pending| pending.started && pending.kind.once() == Once::Once)
+    }
+}
+
+impl Attempt {
+    /// What its session cost. A session that has not ended cost an unknown amount.
+    pub fn cost(&self) -> Cost {
+        match (&self.session, self.closing) {
+            (Some(session), _) => session.cost,
+            (None, None) => Cost::ZERO,
+            (None, Some(_)) => Cost::UNKNOWN,
+        }
+    }
+}

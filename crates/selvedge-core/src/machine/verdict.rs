@@ -1,0 +1,112 @@
+//! What a report means for the run: the rules of the design's section 4, in their order.
+
+use super::budget;
+use super::next::is_deterministic;
+use super::signature;
+use super::state::{Attempt, Run};
+use crate::model::{CheckStatus, Outcome, Report, ReportStatus};
+
+/// What the loop concludes from the last report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// All gates that were asked for passed.
+    Verified(String),
+    /// There was nothing that could have failed.
+    Unchecked(String),
+    /// A person has to decide.
+    NeedsReview(String),
+    /// Checks could not be run.
+    Infrastructure(String),
+    /// Checks fail, and another attempt would not help or is not allowed.
+    Stop(Outcome, String),
+    /// Checks fail, and there is another attempt.
+    Retry,
+}
+
+/// Judges the last report of a run.
+pub(super) fn of(run: &Run) -> Verdict {
+    let Some((_, report)) = run.reported().next_back() else {
+        return Verdict::Infrastructure("there is no report".to_owned());
+    };
+    match report.status {
+        ReportStatus::Skip => {
+            return Verdict::Unchecked("verification was switched off".to_owned());
+        }
+        ReportStatus::AutoPass => {
+            return Verdict::Unchecked("there was nothing to check".to_owned());
+        }
+        ReportStatus::Error => return Verdict::Infrastructure(why_not_run(report)),
+        ReportStatus::Pass => {
+            if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
+                let why = gate.feedback.as_deref().unwrap_or("it could not decide");
+                return Verdict::NeedsReview(format!("tier {}: {why}", gate.tier));
+            }
+            if report.gates.iter().all(|gate| gate.passed == Some(true)) {
+                return Verdict::Verified(passed(report));
+            }
+        }
+        ReportStatus::Fail | ReportStatus::Timeout => {}
+    }
+    if is_deterministic(&run.spec) {
+        let reason = "the same command would fail the same way: a shell task is tried once";
+        return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
+    }
+    let (used, max) = (run.charged(), run.spec.max_attempts());
+    if used >= max {
+        let reason = format!("checks still fail after {used} of {max} attempts");
+        return Verdict::Stop(Outcome::MaxRetriesExhausted, reason);
+    }
+    if let Some(reason) = budget::exceeded(run) {
+        return Verdict::Stop(Outcome::Budget, reason);
+    }
+    if signature::is_stuck(run) {
+        let reason =
+            "the same failures on the same tree, twice: another attempt would change nothing";
+        return Verdict::Stop(Outcome::Stuck, reason.to_owned());
+    }
+    Verdict::Retry
+}
+
+fn passed(report: &Report) -> String {
+    match report.summary.passed {
+        1 => "1 check passed".to_owned(),
+        n => format!("{n} checks passed"),
+    }
+}
+
+/// Why a verification run could not be carried out, in one line.
+pub(super) fn why_not_run(report: &Report) -> String {
+    let check = report
+        .checks
+        .iter()
+        .find(|check| check.status == CheckStatus::Error);
+    check.map_or_else(
+        || "the checks could not be run".to_owned(),
+        |check| {
+            let why = check.reason.as_deref().unwrap_or("it could not be run");
+            format!(
+                "check `{}`: {why}",
+                check.name.as_deref().unwrap_or(&check.target)
+            )
+        },
+    )
+}
+
+/// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the
+/// latest of equals.
+pub(super) fn best(run: &Run) -> Option<&Attempt> {
+    let worth = |report: &Report| {
+        let failures: u64 = report.checks.iter().map(failures).sum();
+        (report.summary.passed, u64::MAX - failures)
+    };
+    run.reported()
+        .max_by_key(|(_, report)| worth(report))
+        .map(|(attempt, _)| attempt)
+}
+
+fn failures(check: &crate::model::CheckReport) -> u64 {
+    let by_tests = check.tests.as_ref().map(|tests| tests.failed);
+    by_tests
+        .unwrap_or_else(|| u64::try_from(check.failures.len()).unwrap_or(u64::MAX))
+        .min(u64::MAX >> 16)
+}

@@ -1,0 +1,235 @@
+//! The corrective prompt: from a run whose last report failed, the text that starts the next
+//! attempt.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use askama::Template;
+use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
+
+use super::untrusted::{clean, fence, head_within, one_line, tail_within};
+use crate::machine::{Attempt, Run};
+use crate::model::{BetweenAttempts, CheckReport, CheckStatus, Closing, Report, StepKind};
+
+/// All that is added to the task stays below this many tokens, by the digest's own estimate, which
+/// never falls below what a tokenizer counts.
+pub const CORRECTION_TOKENS: usize = 1000;
+/// How much of the end of the previous output is quoted, in characters.
+pub const PREVIOUS_OUTPUT_CHARS: usize = 1000;
+
+/// Kept free, because the tokens of a whole are not quite the sum of its parts'.
+const SLACK_TOKENS: usize = 30;
+/// Longest title of a check, in characters.
+const TITLE_CHARS: usize = 80;
+/// Longest reason beside a failed check, in characters.
+const REASON_CHARS: usize = 60;
+/// Failed checks that are named; the rest are counted.
+const FAILED_NAMED: usize = 5;
+/// Passed checks that are named; the rest are counted.
+const PASSED_NAMED: usize = 4;
+/// Earlier attempts that get a line; those before them get none.
+const EARLIER_LINES: usize = 3;
+/// Longest line about an earlier attempt, in characters.
+const EARLIER_CHARS: usize = 80;
+/// Longest quotation of a reviewer, in tokens.
+const FEEDBACK_TOKENS: usize = 120;
+
+#[derive(Template)]
+#[template(path = "correction.txt", escape = "none")]
+struct Correction {
+    retry: u32,
+    max_retries: u32,
+    workspace_state: &'static str,
+    fence: String,
+    feedback: Option<String>,
+    failed: Vec<FailedCheck>,
+    failed_left_out: usize,
+    passed: Vec<String>,
+    passed_left_out: usize,
+    earlier: Vec<String>,
+    previous_output: Option<String>,
+}
+
+struct FailedCheck {
+    title: String,
+    status: &'static str,
+    reason: Option<String>,
+    digest: Option<String>,
+}
+
+/// The correction of the last attempt that was verified; nothing when there is none.
+pub(super) fn of(run: &Run) -> Option<String> {
+    let (attempt, report) = run.reported().next_back()?;
+    let mut correction = frame(run, attempt, report);
+    // The frame first, then the digests, then the quotation: what matters most is cut last. The
+    // frame is measured with its blocks open, because fences cost tokens too.
+    let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
+    let digest_budget = left.min(DEFAULT_BUDGET_TOKENS);
+    left -= fill_digests(&mut correction, report, digest_budget);
+    correction.previous_output = quotation(attempt, left);
+    correction.fence = choose_fence(run, &correction);
+    correction.render().ok()
+}
+
+fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
+    let failed: Vec<_> = report
+        .checks
+        .iter()
+        .filter(|check| check.status.is_failure())
+        .collect();
+    let gates = report
+        .gates
+        .iter()
+        .filter(|gate| gate.passed == Some(false));
+    let passed: Vec<_> = report
+        .checks
+        .iter()
+        .filter(|check| check.status == CheckStatus::Pass)
+        .collect();
+    let failed_checks = failed.iter().take(FAILED_NAMED).map(|check| FailedCheck {
+        title: title(check),
+        status: check.status.label(),
+        reason: check
+            .reason
+            .as_deref()
+            .map(|reason| one_line(reason, REASON_CHARS)),
+        digest: check.digest.as_ref().map(|_| String::new()),
+    });
+    let failed_gates = gates.map(|gate| FailedCheck {
+        title: format!("gate (tier {})", gate.tier),
+        status: CheckStatus::Fail.label(),
+        reason: None,
+        digest: gate
+            .feedback
+            .as_deref()
+            .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
+    });
+    Correction {
+        retry: run.charged(),
+        max_retries: run.spec.max_verification_retries,
+        workspace_state: workspace_state(run),
+        fence: "UNTRUSTED-00000000".to_owned(),
+        feedback: run
+            .feedback
+            .as_deref()
+            .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
+        failed_left_out: failed.len().saturating_sub(FAILED_NAMED),
+        failed: failed_checks.chain(failed_gates).collect(),
+        passed: passed
+            .iter()
+            .take(PASSED_NAMED)
+            .map(|check| title(check))
+            .collect(),
+        passed_left_out: passed.len().saturating_sub(PASSED_NAMED),
+        earlier: earlier(run, attempt.run_number),
+        previous_output: Some(String::new()),
+    }
+}
+
+fn workspace_state(run: &Run) -> &'static str {
+    if run.spec.snapshots && run.spec.between_attempts == BetweenAttempts::Rollback {
+        "The workspace was put back to where the first attempt began."
+    } else {
+        "The workspace holds the work of the attempt before."
+    }
+}
+
+fn title(check: &CheckReport) -> String {
+    one_line(
+        &format!("{} ({})", StepKind::as_str(check.kind), check.target),
+        TITLE_CHARS,
+    )
+}
+
+/// Gives every named check its digest, in fair shares of the budget; says how much was used.
+fn fill_digests(correction: &mut Correction, report: &Report, budget: usize) -> usize {
+    let failing = report
+        .checks
+        .iter()
+        .filter(|check| check.status.is_failure());
+    let digests: Vec<Option<String>> = failing
+        .take(FAILED_NAMED)
+        .map(|check| {
+            check
+                .digest
+                .as_deref()
+                .map(|digest| clean(digest).trim().to_owned())
+        })
+        .collect();
+    let mut waiting = digests
+        .iter()
+        .flatten()
+        .filter(|digest| !digest.is_empty())
+        .count();
+    let mut used = 0;
+    for (check, digest) in correction.failed.iter_mut().zip(digests) {
+        let Some(digest) = digest.filter(|digest| !digest.is_empty()) else {
+            continue;
+        };
+        // What a short digest leaves over goes to those after it.
+        let share = (budget - used) / waiting.max(1);
+        waiting = waiting.saturating_sub(1);
+        let digest = head_within(&digest, share);
+        used = (used + estimate_tokens(&digest)).min(budget);
+        check.digest = Some(digest);
+    }
+    used
+}
+
+fn quotation(attempt: &Attempt, tokens: usize) -> Option<String> {
+    let text = &attempt.session.as_ref()?.text;
+    let quoted = tail_within(&clean(text), PREVIOUS_OUTPUT_CHARS, tokens);
+    (!quoted.trim().is_empty()).then_some(quoted)
+}
+
+/// One line for each attempt before the one that is corrected, the latest ones only.
+fn earlier(run: &Run, corrected: u32) -> Vec<String> {
+    let before = run
+        .attempts
+        .iter()
+        .filter(|attempt| attempt.run_number < corrected);
+    let lines: Vec<String> = before
+        .map(|attempt| one_line(&story(attempt), EARLIER_CHARS))
+        .collect();
+    let skip = lines.len().saturating_sub(EARLIER_LINES);
+    lines.into_iter().skip(skip).collect()
+}
+
+fn story(attempt: &Attempt) -> String {
+    let number = attempt.run_number;
+    match (&attempt.report, attempt.closing) {
+        (Some(report), _) => {
+            let failing = report
+                .checks
+                .iter()
+                .filter(|check| check.status.is_failure());
+            let names: Vec<&str> = failing.map(|check| check.target.as_str()).collect();
+            let (passed, total) = (report.summary.passed, report.summary.total);
+            format!(
+                "attempt {number}: {passed} of {total} checks passed; failed: {}",
+                names.join(", ")
+            )
+        }
+        (None, Some(Closing::Interrupted)) => format!("attempt {number}: interrupted"),
+        (None, _) => format!("attempt {number}: not verified"),
+    }
+}
+
+fn choose_fence(run: &Run, correction: &Correction) -> String {
+    let mut hasher = DefaultHasher::new();
+    (run.run_id, run.attempts.len()).hash(&mut hasher);
+    let digests = correction
+        .failed
+        .iter()
+        .filter_map(|check| check.digest.as_deref());
+    fence(
+        hasher.finish(),
+        digests.chain(correction.previous_output.as_deref()),
+    )
+}
+
+fn tokens(correction: &Correction) -> usize {
+    correction
+        .render()
+        .map_or(CORRECTION_TOKENS, |text| estimate_tokens(&text))
+}

@@ -1,0 +1,202 @@
+//! What the corrective prompt says, and that it stays small whatever is put into it.
+
+use proptest::prelude::*;
+use selvedge_digest::estimate_tokens;
+
+use super::{CORRECTION_TOKENS, cannot_satisfy, next};
+use crate::machine::{Run, State, evolve};
+use crate::model::{
+    AgentKind, AgentSpec, BetweenAttempts, Budget, CheckMarks, CheckReport, CheckStatus, Closing,
+    EffectId, EffectKind, Envelope, Event, OnExhausted, Prompt, Report, ReportStatus,
+    ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, StepKind, TaskId,
+    Timestamp, VerificationPlan,
+};
+
+const TASK: &str = "Make `greet` greet.\nDo not touch the tests.";
+
+fn spec() -> RunSpec {
+    RunSpec {
+        task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+        description: TASK.into(),
+        acceptance_criteria: None,
+        workspace: "/w".into(),
+        agent: AgentSpec {
+            name: "a".into(),
+            kind: AgentKind::Command,
+            program: vec!["a".into()],
+            model: None,
+            base_url: None,
+            env: std::collections::BTreeMap::new(),
+            env_from: std::collections::BTreeMap::new(),
+            api_retries: 0,
+            deterministic: false,
+            prompt_as_argument: false,
+        },
+        verification: VerificationPlan::AutoPass,
+        max_verification_retries: 5,
+        verification_timeout_ms: 1000,
+        limits: SessionLimits {
+            wall_ms: 1,
+            silence_ms: 1,
+            max_turns: None,
+        },
+        budget: Budget::default(),
+        between_attempts: BetweenAttempts::Keep,
+        on_exhausted: OnExhausted::Best,
+        snapshots: false,
+        selvedge_version: "test".into(),
+    }
+}
+
+fn check(target: &str, status: CheckStatus, digest: Option<&str>) -> CheckReport {
+    CheckReport {
+        kind: StepKind::Command,
+        target: target.into(),
+        name: None,
+        status,
+        reason: status.is_failure().then(|| "exited with 1".into()),
+        exit_code: Some(1),
+        duration_ms: 1,
+        output: String::new(),
+        output_ref: None,
+        failures: Vec::new(),
+        digest: digest.map(str::to_owned),
+        tests: None,
+        marks: CheckMarks::default(),
+    }
+}
+
+/// A run in which every attempt ended with these checks and this last word.
+fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
+    let mut events = vec![Event::RunCreated {
+        spec: Box::new(spec()),
+    }];
+    for run_number in 1..=attempts {
+        let prompt = Prompt {
+            task: TASK.into(),
+            correction: None,
+        };
+        let effect = EffectId(0);
+        let mut outcome = SessionOutcome::new(SessionStatus::Success);
+        output.clone_into(&mut outcome.text);
+        let report = Report {
+            task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+            run_number,
+            status: ReportStatus::Fail,
+            summary: ReportSummary::of(checks),
+            checks: checks.to_vec(),
+            gates: Vec::new(),
+            tree: None,
+            started_at: Timestamp::UNIX_EPOCH,
+            duration_ms: 1,
+        };
+        events.extend([
+            Event::AttemptBegan {
+                run_number,
+                prompt,
+                from_tree: None,
+                retry: run_number - 1,
+            },
+            Event::EffectRequested {
+                effect: EffectKind::Execute { run_number },
+            },
+            Event::SessionEnded {
+                effect,
+                run_number,
+                outcome: Box::new(outcome),
+            },
+            Event::Reported {
+                effect,
+                report: Box::new(report),
+            },
+            Event::AttemptClosed {
+                run_number,
+                closing: Closing::Report,
+            },
+        ]);
+    }
+    let envelopes = (1..).zip(events).map(|(seq, event)| Envelope {
+        v: 1,
+        run_id: RunId::new(uuid::Uuid::from_u128(1)),
+        seq,
+        at: Timestamp::UNIX_EPOCH,
+        event,
+    });
+    envelopes
+        .fold(State::default(), |state, it| evolve(state, &it))
+        .run
+        .unwrap()
+}
+
+#[test]
+fn a_correction_says_what_failed_what_passed_and_what_to_do() {
+    let checks = [
+        check(
+            "sh test.sh",
+            CheckStatus::Fail,
+            Some("test.sh:3: expected `hello, ada`, got `hello`"),
+        ),
+        check("sh lint.sh", CheckStatus::Timeout, None),
+        check("test -s greet.sh", CheckStatus::Pass, None),
+    ];
+    let run = run_of(
+        2,
+        &checks,
+        "All done! I ran the tests and they pass.\u{1b}[0m",
+    );
+    insta::assert_snapshot!(next(&run).whole());
+}
+
+#[test]
+fn the_honest_way_out_is_recognised_at_the_beginning_of_a_line_only() {
+    let said = cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
+    assert_eq!(said, Some("the API is gone"));
+    assert_eq!(
+        cannot_satisfy("I would never say CANNOT_SATISFY: really"),
+        None
+    );
+}
+
+/// Text as hostile as it comes: fences, control characters, our own headings, any script.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("UNTRUSTED-00000000>>>".to_owned()),
+        Just("FAILED CHECKS:\n".to_owned()),
+        Just("\u{1b}[31m\u{202e}\r\n".to_owned()),
+        "[a-z/.:0-9 ]{0,60}\n",
+        "\\PC{0,80}",
+        "[\\u{4e00}-\\u{4eff}\\u{1f600}-\\u{1f64f}]{0,200}",
+    ];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_correction_stays_small_and_keeps_the_task_whatever_went_before(
+        attempts in 1..=6_u32,
+        digests in prop::collection::vec(prop::option::of(hostile()), 1..12),
+        targets in prop::collection::vec(hostile(), 12),
+        output in hostile(),
+    ) {
+        let mut checks: Vec<_> = digests.iter().zip(&targets)
+            .map(|(digest, target)| check(target, CheckStatus::Fail, digest.as_deref()))
+            .collect();
+        checks.extend(targets.iter().map(|target| check(target, CheckStatus::Pass, None)));
+        let prompt = next(&run_of(attempts, &checks, &output));
+        prop_assert_eq!(&prompt.task, TASK);
+        let correction = prompt.correction.unwrap();
+        prop_assert!(estimate_tokens(&correction) < CORRECTION_TOKENS, "{}", correction);
+        prop_assert!(!correction.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+        let heading = format!("VERIFICATION RETRY {attempts}/5");
+        prop_assert!(correction.starts_with(&heading), "{}", correction);
+
+        // Every block that is opened is closed, by a fence that occurs nowhere else.
+        let fence = correction.split("fenced with ").nth(1).unwrap().split(' ').next().unwrap();
+        let opened = correction.matches(&format!("<<<{fence}")).count();
+        let closed = correction.matches(&format!("{fence}>>>")).count();
+        prop_assert_eq!(opened, closed);
+        prop_assert_eq!(correction.matches(fence).count(), 1 + opened + closed);
+    }
+}

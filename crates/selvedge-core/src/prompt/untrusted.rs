@@ -1,0 +1,86 @@
+//! Text of tools and agents, made fit to stand in a prompt: no control characters, no lone line
+//! that a reader could take for ours, cut to a budget with the cut said.
+
+use selvedge_digest::estimate_tokens;
+
+/// Without control characters (line feeds and tabs stay) and without invisible direction marks.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c)))
+        .collect()
+}
+
+/// Bidirectional overrides, zero-width characters and tags: they change what a reader sees.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// One line of at most `limit` characters, and of no more tokens than such a line of English has.
+pub(super) fn one_line(text: &str, limit: usize) -> String {
+    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let budget = limit.div_ceil(CHARS_A_TOKEN);
+    if flat.chars().count() <= limit && estimate_tokens(&flat) <= budget {
+        return flat;
+    }
+    let mut kept: String = flat.chars().take(limit.saturating_sub(1)).collect();
+    while estimate_tokens(&kept) >= budget && kept.pop().is_some() {}
+    kept.push('…');
+    kept
+}
+
+/// Characters a token, at least, in ordinary text: other scripts get fewer characters instead of
+/// more tokens.
+const CHARS_A_TOKEN: usize = 2;
+
+/// Ends a text that was cut.
+const CUT: &str = "… (cut)";
+
+/// The beginning of a text, whole lines, within a budget of tokens.
+pub(super) fn head_within(text: &str, tokens: usize) -> String {
+    if estimate_tokens(text) <= tokens {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut left = tokens.saturating_sub(estimate_tokens(CUT));
+    for line in text.lines() {
+        // A line and its end by themselves: never fewer tokens than inside the whole.
+        let cost = estimate_tokens(line) + 1;
+        if cost > left {
+            break;
+        }
+        left -= cost;
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    kept.push_str(CUT);
+    kept
+}
+
+/// The end of a text within a number of characters and a budget of tokens.
+pub(super) fn tail_within(text: &str, chars: usize, tokens: usize) -> String {
+    let mut tail: Vec<char> = text.trim_end().chars().rev().take(chars).collect();
+    tail.reverse();
+    let mut from = 0;
+    loop {
+        let text: String = tail.get(from..).unwrap_or_default().iter().collect();
+        if estimate_tokens(&text) <= tokens {
+            return text;
+        }
+        // A third at a time: a budget this small is met in a few steps.
+        from += (tail.len() - from).div_ceil(3);
+    }
+}
+
+/// A fence that occurs in none of the texts it will enclose, so that none of them can close it.
+pub(super) fn fence<'a>(seed: u64, bodies: impl Iterator<Item = &'a str> + Clone) -> String {
+    let mut nonce = seed;
+    loop {
+        // A fixed-width hexadecimal word, spread by an odd multiplier so that neighbours differ.
+        nonce = nonce.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+        let fence = format!("UNTRUSTED-{:08x}", nonce >> 32);
+        if !bodies.clone().any(|body| body.contains(&fence)) {
+            return fence;
+        }
+    }
+}
