@@ -1,1 +1,2 @@
 //! Placeholder replaced within the first commits.
+pub mod process;

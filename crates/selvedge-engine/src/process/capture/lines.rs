@@ -1,0 +1,114 @@
+//! A stream cut into lines, for agents that print one record a line. The longest line that is kept
+//! is bounded; the rest of a longer one is counted and thrown away, and the next line is whole
+//! again.
+
+use super::Consumer;
+
+/// One line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Its bytes without the line feed, up to the limit.
+    pub bytes: &'a [u8],
+    /// How many bytes beyond the limit were thrown away. Not zero: the line is not whole.
+    pub left_out: u64,
+    /// Whether a line feed ended it: only a stream's last line can lack one, and then it may have
+    /// been cut anywhere.
+    pub terminated: bool,
+}
+
+/// Calls a function for each line of the stream.
+pub struct Lines<F> {
+    limit: usize,
+    on_line: F,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+    left_out: u64,
+}
+
+impl<F: FnMut(Line<'_>) + Send> Lines<F> {
+    /// Lines of at most `limit` bytes.
+    pub fn new(limit: usize, on_line: F) -> Self {
+        Self {
+            limit,
+            on_line,
+            partial: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Adds to the line that is not ended yet.
+    fn keep(&mut self, part: &[u8]) {
+        let room = self.limit - self.partial.len();
+        let (kept, over) = part.split_at(room.min(part.len()));
+        self.partial.extend_from_slice(kept);
+        self.left_out += over.len() as u64;
+    }
+
+    fn flush(&mut self, terminated: bool) {
+        (self.on_line)(Line {
+            bytes: &self.partial,
+            left_out: self.left_out,
+            terminated,
+        });
+        self.partial.clear();
+        self.left_out = 0;
+    }
+}
+
+impl<F: FnMut(Line<'_>) + Send> Consumer for Lines<F> {
+    fn take(&mut self, mut chunk: &[u8]) {
+        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+            self.keep(&chunk[..end]);
+            self.flush(true);
+            chunk = &chunk[end + 1..];
+        }
+        self.keep(chunk);
+    }
+
+    fn finish(&mut self) {
+        if !self.partial.is_empty() || self.left_out > 0 {
+            self.flush(false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Consumer, Line, Lines};
+
+    /// Every line as (text, bytes left out, terminated), with a limit of 5 bytes.
+    fn lines(chunks: &[&str]) -> Vec<(String, u64, bool)> {
+        let mut seen = Vec::new();
+        let mut lines = Lines::new(5, |line: Line<'_>| {
+            let text = String::from_utf8(line.bytes.to_vec()).unwrap();
+            seen.push((text, line.left_out, line.terminated));
+        });
+        for chunk in chunks {
+            lines.take(chunk.as_bytes());
+        }
+        lines.finish();
+        drop(lines);
+        seen
+    }
+
+    #[test]
+    fn a_line_is_whole_however_it_was_cut() {
+        let expect = vec![
+            ("ab".to_owned(), 0, true),
+            (String::new(), 0, true),
+            ("cde".to_owned(), 0, false),
+        ];
+        assert_eq!(lines(&["ab\n\ncde"]), expect);
+        assert_eq!(lines(&["a", "b", "\n", "\nc", "de"]), expect);
+        assert_eq!(lines(&["x\n"]), [("x".to_owned(), 0, true)]);
+        assert_eq!(lines(&[]), []);
+    }
+
+    #[test]
+    fn the_rest_of_a_long_line_is_counted_and_the_next_is_whole() {
+        let expect = vec![("01234".to_owned(), 5, true), ("ok".to_owned(), 0, true)];
+        assert_eq!(lines(&["0123456789\nok\n"]), expect);
+        assert_eq!(lines(&["0123", "4567", "89\no", "k\n"]), expect);
+        assert_eq!(lines(&["0123456"]), [("01234".to_owned(), 2, false)]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Bounded capture of a program's output: every byte is counted; the beginning and the end are
+//! kept in memory for the report; a file takes it in full up to a stated cap, and its end beyond
+//! that; a consumer may read along. However much is printed, memory stays the same (about a
+//! megabyte and a half a stream with a consumer, far less without one).
+//!
+//! Bytes are bytes here: nothing assumes lines or an encoding.
+
+mod consumer;
+mod file;
+mod lines;
+mod pump;
+mod tail;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use consumer::Consumer;
+pub use file::StoredFile;
+pub use lines::{Line, Lines};
+pub(super) use pump::Pump;
+
+/// The bytes that a report keeps of the beginning, and again of the end.
+pub const EXCERPT: usize = 16 << 10;
+
+/// The cap on a file where the caller names no other.
+pub const DEFAULT_FILE_CAP: u64 = 256 << 20;
+
+/// What is to become of the output. Merged streams count as standard output.
+#[derive(Default)]
+pub struct Plan {
+    /// Standard output.
+    pub stdout: StreamPlan,
+    /// Standard error.
+    pub stderr: StreamPlan,
+}
+
+/// What is to become of one stream.
+pub struct StreamPlan {
+    /// The file that takes the stream; made anew.
+    pub file: Option<PathBuf>,
+    /// How many bytes of the stream the file takes at most.
+    pub file_cap: u64,
+    /// Who reads along.
+    pub consumer: Option<Box<dyn Consumer>>,
+}
+
+impl Default for StreamPlan {
+    fn default() -> Self {
+        Self {
+            file: None,
+            file_cap: DEFAULT_FILE_CAP,
+            consumer: None,
+        }
+    }
+}
+
+impl StreamPlan {
+    /// Into a file, with the default cap.
+    pub fn to_file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            file: Some(path.into()),
+            ..Self::default()
+        }
+    }
+
+    /// With a reader along.
+    #[must_use]
+    pub fn with_consumer(mut self, consumer: impl Consumer + 'static) -> Self {
+        self.consumer = Some(Box::new(consumer));
+        self
+    }
+}
+
+/// What became of one stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// All bytes that were read.
+    pub bytes: u64,
+    /// The first of them, up to [`EXCERPT`].
+    pub head: Vec<u8>,
+    /// The last of those that are not in `head`, up to [`EXCERPT`].
+    pub tail: Vec<u8>,
+    /// The file, if one was planned and could be written.
+    pub file: Option<StoredFile>,
+    /// Whether the stream was read to its end. `false` when something outside the tree still held
+    /// it open, or when nothing was started.
+    pub complete: bool,
+}
+
+impl Captured {
+    /// The bytes between `head` and `tail`.
+    pub fn omitted(&self) -> u64 {
+        self.bytes - (self.head.len() + self.tail.len()) as u64
+    }
+}
+
+/// Why output could not be captured. It says nothing about the program.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// No space, or no quota, for the file.
+    #[error("no space left to store output in {}", .0.display())]
+    DiskFull(PathBuf),
+    /// The file cannot be written.
+    #[error("cannot store output in {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The thread that reads, or a consumer, panicked: a defect.
+    #[error("the reader of the output failed")]
+    Reader,
+}
+
+impl CaptureError {
+    fn of(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull(path.to_owned())
+            }
+            _ => Self::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! How a session ended: the whole space of it. Exit codes are facts here, not verdicts; what a
+//! code means is for the agent or the check to say.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::capture::{CaptureError, Captured};
+
+/// All that is known about a session that is over.
+#[derive(Debug)]
+#[must_use]
+pub struct Ended {
+    /// Why it is over.
+    pub how: How,
+    /// How the program itself ended, where that is known: a program that was stopped may still
+    /// have exited in its own way within the grace.
+    pub exit: Option<Exit>,
+    /// What became of its process tree.
+    pub tree: TreeReport,
+    /// What it used.
+    pub usage: Usage,
+    /// From just before the program's start until its tree was gone.
+    pub wall: Duration,
+    /// Standard output, or both streams when they were merged.
+    pub stdout: Captured,
+    /// Standard error; empty when the streams were merged.
+    pub stderr: Captured,
+}
+
+/// Why a session is over.
+#[derive(Debug)]
+pub enum How {
+    /// The program exited by itself with this code.
+    Exited(i32),
+    /// A signal that did not come from here ended the program.
+    Signalled(i32),
+    /// The limit on wall time passed.
+    TimedOut,
+    /// The limit on time without output passed.
+    Silent,
+    /// The caller cancelled.
+    Cancelled,
+    /// The program could not be started.
+    SpawnFailed(SpawnFailure),
+    /// The output could not be stored. Infrastructure: says nothing about the program.
+    CaptureFailed(CaptureError),
+    /// The supervisor died or stopped answering. Infrastructure.
+    Lost,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited with this code, 0 to 255.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+/// What became of a process tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub struct TreeReport {
+    /// How the processes were found, and so how much the report is worth.
+    pub method: Method,
+    /// How many processes beside the program itself had to be told to end.
+    pub ended: u64,
+    /// Who they were: the first few.
+    pub ended_names: Vec<ProcessName>,
+    /// What could not be ended (another user's process, or one stuck in the kernel). Empty means
+    /// that the tree is gone. Their supervisor stays, with its lock, as long as they do.
+    pub survivors: Vec<ProcessName>,
+}
+
+impl TreeReport {
+    /// How many processes a report names at most; all are counted.
+    pub(super) const NAMED: usize = 32;
+
+    /// A report about a tree that never was.
+    pub(super) fn nothing_started() -> Self {
+        Self {
+            method: Method::of_this_system(),
+            ended: 0,
+            ended_names: Vec::new(),
+            survivors: Vec::new(),
+        }
+    }
+}
+
+/// How the processes of a tree are found. In falling order of what it is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The supervisor adopts every orphan; the kernel says when it has no child left. Exact.
+    Subreaper,
+    /// The supervisor died; processes were found by the mark in their environment. One that
+    /// cleared its environment was missed.
+    EnvironmentSweep,
+    /// No subreaper on this system: the process group was killed. One that left it was missed.
+    ProcessGroup,
+}
+
+impl Method {
+    /// What a supervisor on this system can do.
+    pub fn of_this_system() -> Self {
+        if cfg!(target_os = "linux") {
+            Self::Subreaper
+        } else {
+            Self::ProcessGroup
+        }
+    }
+}
+
+/// A process as people know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessName {
+    /// Its id at the time.
+    pub pid: i32,
+    /// The kernel's name for it (15 bytes at most); empty when it was gone too soon to ask.
+    pub name: String,
+}
+
+impl From<(&i32, &String)> for ProcessName {
+    fn from((pid, name): (&i32, &String)) -> Self {
+        Self {
+            pid: *pid,
+            name: name.clone(),
+        }
+    }
+}
+
+/// What a whole process tree used, the program and everything that was reaped with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// The largest resident size of any one process, in bytes. Never less than the supervisor's
+    /// own, from which the program was forked.
+    pub max_rss: u64,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct SpawnFailure {
+    /// The cause, as far as it can be told apart.
+    pub kind: SpawnFailureKind,
+    /// The system's error number, when there was one.
+    pub errno: Option<i32>,
+    /// For people: names the program or path in question.
+    pub message: String,
+}
+
+/// The causes that can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpawnFailureKind {
+    /// No such program.
+    NotFound,
+    /// The program may not be executed.
+    PermissionDenied,
+    /// It is no program that the system can execute, such as a script without a `#!` line.
+    ExecFormat,
+    /// The interpreter that the script's `#!` line (or the binary's header) names is missing.
+    InterpreterNotFound,
+    /// The working directory is missing or cannot be entered.
+    WorkingDirectory,
+    /// The file to read standard input from cannot be opened.
+    Stdin,
+    /// Arguments and environment together are too long.
+    TooLong,
+    /// Anything else: see the message.
+    Other,
+}

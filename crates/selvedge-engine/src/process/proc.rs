@@ -1,0 +1,144 @@
+//! Reading `/proc`, and signalling without hitting a stranger who got a dead process's number.
+//! Every look is a snapshot of something that moves: callers look again until nothing changes.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::path::Path;
+
+use rustix::io::{self, Errno};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// What `/proc/PID/stat` tells of a process, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) name: String,
+    pub(super) zombie: bool,
+    pub(super) parent: i32,
+    pub(super) session: i32,
+    /// In clock ticks since boot; with the pid it names a process uniquely.
+    pub(super) start_time: u64,
+}
+
+/// The process's status line; `None` when it is gone.
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name stands in parentheses and may itself hold parentheses and blanks.
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let open = line.iter().position(|byte| *byte == b'(')?;
+    let close = line.iter().rposition(|byte| *byte == b')')?;
+    let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Stat {
+        name,
+        zombie: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Every process of this process namespace.
+pub(super) fn all() -> impl Iterator<Item = i32> {
+    numbered("/proc")
+}
+
+fn numbered(dir: impl AsRef<Path>) -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Everything below `root`, parents before their children, `root` itself not included.
+pub(super) fn descendants(root: i32) -> Vec<i32> {
+    if Path::new(&format!("/proc/{root}/task/{root}/children")).exists() {
+        breadth_first(root, children)
+    } else {
+        // A kernel built without CONFIG_PROC_CHILDREN: look at everybody's parent.
+        let mut by_parent: HashMap<i32, Vec<i32>> = HashMap::new();
+        for pid in all() {
+            if let Some(stat) = stat(pid) {
+                by_parent.entry(stat.parent).or_default().push(pid);
+            }
+        }
+        breadth_first(root, |pid| by_parent.remove(&pid).unwrap_or_default())
+    }
+}
+
+fn breadth_first(root: i32, mut children: impl FnMut(i32) -> Vec<i32>) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut queue = VecDeque::from([root]);
+    while let Some(parent) = queue.pop_front() {
+        for child in children(parent) {
+            found.push(child);
+            queue.push_back(child);
+        }
+    }
+    found
+}
+
+/// The children of all threads of a process: a child belongs to the thread that forked it.
+fn children(pid: i32) -> Vec<i32> {
+    let tasks = format!("/proc/{pid}/task");
+    numbered(&tasks)
+        .filter_map(|task| fs::read_to_string(format!("{tasks}/{task}/children")).ok())
+        .flat_map(|line| {
+            let pids = line
+                .split_ascii_whitespace()
+                .map(str::parse)
+                .map_while(Result::ok);
+            pids.collect::<Vec<i32>>()
+        })
+        .collect()
+}
+
+/// Sends `signal` to `pid` if `is_meant` still says so once the process can no longer be
+/// exchanged for another under the same number. Says whether the signal was sent.
+///
+/// # Errors
+///
+/// `PERM` when the process belongs to somebody else. One that is gone is no error.
+pub(super) fn signal_if(pid: i32, signal: Signal, is_meant: impl Fn() -> bool) -> io::Result<bool> {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return Ok(false);
+    };
+    let sent = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        // Whatever `is_meant` reads is about the process that the descriptor holds, or else that
+        // one is gone and the signal reaches nobody.
+        Ok(fd) if is_meant() => rustix::process::pidfd_send_signal(fd, signal),
+        // Linux before 5.3.
+        Err(Errno::NOSYS) if is_meant() => rustix::process::kill_process(pid, signal),
+        Ok(_) => return Ok(false),
+        Err(errno) => Err(errno),
+    };
+    match sent {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stat, parse_stat};
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_is_read_whole() {
+        let line = b"42 (a) R 7 (x) S 7 42 40 0 -1 1 0 0 0 0 0 0 0 0 20 0 1 0 9001 0 0";
+        let expect = Stat {
+            name: "a) R 7 (x".to_owned(),
+            zombie: false,
+            parent: 7,
+            session: 40,
+            start_time: 9001,
+        };
+        assert_eq!(parse_stat(line), Some(expect));
+    }
+
+    #[test]
+    fn a_line_cut_short_is_no_process() {
+        assert_eq!(parse_stat(b"42 (sh) S 7"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Carrying one session through: start the program, capture its output, watch the clocks and the
+//! caller's wish to cancel, and see the tree gone. Whatever happens, the answer is an [`Ended`].
+
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::capture::{Captured, Plan, Pump};
+use super::clocks::{self, Heartbeat, Limits};
+use super::ended::{Ended, Exit, How, TreeReport, Usage};
+use super::session::{Lost, News, Prepared, Session, StartError};
+
+/// How long the output may stay open once the tree is gone: only a process outside the tree can
+/// hold it then.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// How long a supervisor may take for killing beyond the grace, until it counts as lost. More than
+/// it gives itself before it reports survivors.
+const KILLING: Duration = Duration::from_secs(20);
+
+/// Starts the prepared program and returns when it has ended and its tree is gone. Dropping the
+/// future kills the tree.
+///
+/// Cancelling stops the session as the command says (a signal, then its grace, then SIGKILL).
+pub async fn run(
+    mut prepared: Prepared,
+    limits: Limits,
+    plan: Plan,
+    cancel: &CancellationToken,
+) -> Ended {
+    let started = Instant::now();
+    let heartbeat = Heartbeat::new();
+    let pump = match Pump::start(plan, prepared.session.take_pipes(), heartbeat.clone()) {
+        Ok(pump) => pump,
+        Err(error) => return Ended::before_start(How::CaptureFailed(error), started),
+    };
+    let over = match prepared.go().await {
+        Ok(()) => Ok(()),
+        Err(StartError::Spawn(failure)) => {
+            return Ended::before_start(How::SpawnFailed(failure), started);
+        }
+        // It may have been lost just after it started the program.
+        Err(StartError::Lost(lost)) => Err(lost),
+    };
+    let mut watch = Watch {
+        session: prepared.session,
+        pump,
+        limits,
+        heartbeat,
+        stopped: None,
+        exit: None,
+    };
+    let over = match over {
+        Ok(()) => watch.until_over(cancel).await,
+        Err(lost) => Err(lost),
+    };
+    watch.conclude(over, started).await
+}
+
+struct Watch {
+    session: Session,
+    pump: Pump,
+    limits: Limits,
+    heartbeat: Heartbeat,
+    /// Why the session was stopped, if it was.
+    stopped: Option<How>,
+    exit: Option<Exit>,
+}
+
+impl Watch {
+    async fn until_over(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<(TreeReport, Usage), Lost> {
+        let why = tokio::select! {
+            biased;
+            over = over(&mut self.session, &mut self.exit) => return over,
+            error = self.pump.failed() => How::CaptureFailed(error),
+            () = cancel.cancelled() => How::Cancelled,
+            () = clocks::after(self.limits.wall) => How::TimedOut,
+            () = self.heartbeat.silence(self.limits.silence) => How::Silent,
+        };
+        self.stopped = Some(why);
+        self.session.stop().await;
+        let patience = self.session.grace.saturating_add(KILLING);
+        let over = over(&mut self.session, &mut self.exit);
+        tokio::time::timeout(patience, over)
+            .await
+            .map_err(|_| Lost)
+            .flatten()
+    }
+
+    async fn conclude(self, over: Result<(TreeReport, Usage), Lost>, started: Instant) -> Ended {
+        let wall = started.elapsed();
+        let lost = over.is_err();
+        let (tree, usage) = match over {
+            Ok(over) => over,
+            Err(Lost) => (self.session.sweep().await, Usage::default()),
+        };
+        let (stdout, stderr, failure) = self.pump.finish(DRAIN).await;
+        let how = match (self.stopped, failure, lost, self.exit) {
+            (Some(why), ..) => why,
+            (None, Some(error), ..) => How::CaptureFailed(error),
+            (None, None, false, Some(Exit::Code(code))) => How::Exited(code),
+            (None, None, false, Some(Exit::Signal(signal))) => How::Signalled(signal),
+            (None, None, true, _) | (None, None, false, None) => How::Lost,
+        };
+        Ended {
+            how,
+            exit: self.exit,
+            tree,
+            usage,
+            wall,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+/// Follows the session to its end, noting how the program exited on the way.
+async fn over(session: &mut Session, exit: &mut Option<Exit>) -> Result<(TreeReport, Usage), Lost> {
+    loop {
+        match session.news().await? {
+            News::Exited(how) => *exit = Some(how),
+            News::Over { tree, usage } => return Ok((tree, usage)),
+        }
+    }
+}
+
+impl Ended {
+    /// Of a session whose program never ran.
+    fn before_start(how: How, started: Instant) -> Self {
+        Self {
+            how,
+            exit: None,
+            tree: TreeReport::nothing_started(),
+            usage: Usage::default(),
+            wall: started.elapsed(),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+        }
+    }
+}

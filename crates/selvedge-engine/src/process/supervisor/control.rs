@@ -1,0 +1,93 @@
+//! The supervisor's end of the control socket.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::process::wire::{self, Order};
+
+/// Arguments and environment are a few megabytes at the very most.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Lines in both directions, over descriptor 0.
+pub(super) struct Control {
+    socket: UnixStream,
+    received: Vec<u8>,
+}
+
+impl Control {
+    /// Takes the socket from descriptor 0. The copy closes on exec, and descriptor 0 itself is
+    /// replaced by the program's own standard input.
+    pub(super) fn inherited() -> io::Result<Self> {
+        let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
+        Ok(Self {
+            socket,
+            received: Vec::new(),
+        })
+    }
+
+    /// Waits for the next line; `None` when the main program is gone.
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return wire::decode(&line).map(Some);
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads what is there, for a socket that is known to be readable. `Err` when the main program
+    /// is gone or talks nonsense, which comes to the same.
+    pub(super) fn receive_ready(&mut self) -> io::Result<Vec<Order>> {
+        if !self.fill()? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut orders = Vec::new();
+        while let Some(line) = self.take_line() {
+            orders.push(wire::decode(&line)?);
+        }
+        Ok(orders)
+    }
+
+    pub(super) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        self.socket.write_all(&wire::encode(message)?)
+    }
+
+    /// Sends; a main program that is gone will be noticed when its socket is next read.
+    pub(super) fn tell(&mut self, message: &impl Serialize) {
+        let _ = self.send(message);
+    }
+
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let end = self.received.iter().position(|byte| *byte == b'\n')?;
+        let rest = self.received.split_off(end + 1);
+        Some(std::mem::replace(&mut self.received, rest))
+    }
+
+    /// Reads once; `false` at the end.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut chunk = [0; 16 << 10];
+        let read = loop {
+            match self.socket.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        self.received.extend_from_slice(&chunk[..read]);
+        if self.received.len() > LONGEST_LINE {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "line too long"));
+        }
+        Ok(read > 0)
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,87 @@
+//! The session's process tree where there is no subreaper: as much of it as stays in the program's
+//! process group. What leaves the group is missed, and the report's method says so.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use crate::process::ended::{Exit, Method, TreeReport};
+
+/// What a look at the children that ended has shown.
+pub(super) struct Look {
+    /// How the program ended, if this look found that it had.
+    pub(super) program: Option<Exit>,
+    /// Whether the group is gone.
+    pub(super) gone: bool,
+}
+
+/// The program's process group; its id is the program's own.
+pub(super) struct Tree {
+    group: Option<Pid>,
+    program_lives: bool,
+    ended: u64,
+}
+
+impl Tree {
+    pub(super) fn adopt() -> io::Result<Self> {
+        Ok(Self {
+            group: None,
+            program_lives: false,
+            ended: 0,
+        })
+    }
+
+    pub(super) fn plant(&mut self, program: i32) {
+        self.group = Pid::from_raw(program);
+        self.program_lives = true;
+    }
+
+    pub(super) fn reap(&mut self) -> Look {
+        let mut program = None;
+        while let Ok(Some((_, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            let code = status.exit_status().map(Exit::Code);
+            program = code.or_else(|| status.terminating_signal().map(Exit::Signal));
+            self.program_lives = false;
+        }
+        let gone = !self.program_lives && !self.group_lives();
+        Look { program, gone }
+    }
+
+    pub(super) fn interrupt(&self) {
+        if let Some(pid) = self.group.filter(|_| self.program_lives) {
+            let _ = rustix::process::kill_process(pid, Signal::INT);
+        }
+    }
+
+    pub(super) fn ask_to_end(&mut self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+    }
+
+    pub(super) fn report(&self) -> TreeReport {
+        TreeReport {
+            method: Method::ProcessGroup,
+            ended: self.ended,
+            ended_names: Vec::new(),
+            survivors: Vec::new(),
+        }
+    }
+
+    fn group_lives(&self) -> bool {
+        let asked = self.group.map(rustix::process::test_kill_process_group);
+        !matches!(asked, None | Some(Err(Errno::SRCH)))
+    }
+
+    /// Members cannot be counted here; that there were some can.
+    fn signal(&mut self, signal: Signal) {
+        let Some(group) = self.group else { return };
+        if rustix::process::kill_process_group(group, signal).is_ok() && !self.program_lives {
+            self.ended = 1;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Starting the program, and telling apart why it would not start: a missing program is the
+//! user's business, a missing directory may be the agent's, and neither is a failed check.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::Access;
+use rustix::io::Errno;
+
+use crate::process::ended::{SpawnFailure, SpawnFailureKind};
+use crate::process::wire::{Spec, StdinSpec};
+
+/// Where the C library looks when there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// Starts the program in a process group of its own, so that `kill 0` does not hit the supervisor.
+/// Returns its process id.
+pub(super) fn launch(spec: &Spec) -> Result<i32, SpawnFailure> {
+    let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
+    let env: Vec<(OsString, OsString)> = spec
+        .env
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let cwd = PathBuf::from(&spec.cwd);
+    let Some((name, args)) = argv.split_first() else {
+        return Err(failure(
+            SpawnFailureKind::Other,
+            None,
+            "empty command line".to_owned(),
+        ));
+    };
+    enter(&cwd)?;
+    let program = find(name, &env, &cwd)?;
+    let child = Command::new(&program)
+        .arg0(name)
+        .args(args)
+        .env_clear()
+        .envs(env)
+        .current_dir(&cwd)
+        .stdin(stdin(&spec.stdin)?)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| explain(&error, &program))?;
+    // Process ids fit: the kernel's own type is signed.
+    Ok(i32::try_from(child.id()).unwrap_or(i32::MAX))
+}
+
+fn stdin(spec: &StdinSpec) -> Result<Stdio, SpawnFailure> {
+    match spec {
+        StdinSpec::Null => Ok(Stdio::null()),
+        StdinSpec::File(path) => {
+            let path = PathBuf::from(path);
+            File::open(&path).map(Stdio::from).map_err(|error| {
+                let message = format!("cannot read {}: {error}", path.display());
+                failure(SpawnFailureKind::Stdin, error.raw_os_error(), message)
+            })
+        }
+    }
+}
+
+/// Whether the directory can be entered; the spawn itself does not say which path an error is
+/// about.
+fn enter(cwd: &Path) -> Result<(), SpawnFailure> {
+    let entered = rustix::fs::access(cwd.join("."), Access::EXEC_OK);
+    entered.map_err(|errno| {
+        let message = format!(
+            "cannot work in {}: {}",
+            cwd.display(),
+            io::Error::from(errno)
+        );
+        failure(
+            SpawnFailureKind::WorkingDirectory,
+            Some(errno.raw_os_error()),
+            message,
+        )
+    })
+}
+
+/// The path of a program, by the `PATH` that it will have itself.
+fn find(name: &OsStr, env: &[(OsString, OsString)], cwd: &Path) -> Result<PathBuf, SpawnFailure> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(cwd.join(name));
+    }
+    let path = env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let mut forbidden = None;
+    for directory in std::env::split_paths(path) {
+        let candidate = cwd.join(directory).join(name);
+        if !candidate.is_file() {
+            continue;
+        }
+        if rustix::fs::access(&candidate, Access::EXEC_OK).is_ok() {
+            return Ok(candidate);
+        }
+        forbidden.get_or_insert(candidate);
+    }
+    if let Some(path) = forbidden {
+        return Err(explain(&Errno::ACCESS.into(), &path));
+    }
+    let message = format!("no program {} in PATH", name.to_string_lossy());
+    let errno = Some(Errno::NOENT.raw_os_error());
+    Err(failure(SpawnFailureKind::NotFound, errno, message))
+}
+
+/// What a failed spawn of a program at a known path means.
+fn explain(error: &io::Error, program: &Path) -> SpawnFailure {
+    let shown = program.display();
+    let (kind, message) = match Errno::from_io_error(error) {
+        Some(Errno::NOENT) if program.exists() => (
+            SpawnFailureKind::InterpreterNotFound,
+            format!("the interpreter of {shown} is missing"),
+        ),
+        Some(Errno::NOENT | Errno::NOTDIR) => {
+            (SpawnFailureKind::NotFound, format!("no program {shown}"))
+        }
+        Some(Errno::ACCESS | Errno::PERM) => (
+            SpawnFailureKind::PermissionDenied,
+            format!("{shown} may not be executed"),
+        ),
+        Some(Errno::NOEXEC) => (
+            SpawnFailureKind::ExecFormat,
+            format!("{shown} is no program (a script needs a first line such as #!/bin/sh)"),
+        ),
+        Some(Errno::TOOBIG) => (
+            SpawnFailureKind::TooLong,
+            format!("arguments and environment of {shown} are too long"),
+        ),
+        _ => (
+            SpawnFailureKind::Other,
+            format!("cannot execute {shown}: {error}"),
+        ),
+    };
+    failure(kind, error.raw_os_error(), message)
+}
+
+fn failure(kind: SpawnFailureKind, errno: Option<i32>, message: String) -> SpawnFailure {
+    SpawnFailure {
+        kind,
+        errno,
+        message,
+    }
+}

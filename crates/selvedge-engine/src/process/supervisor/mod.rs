@@ -1,0 +1,103 @@
+//! The small process between the main program and a session's tree. It is single-threaded, starts
+//! in about a millisecond, never writes to the session's output, and has one purpose: that the
+//! tree is gone at the end, whatever happens to the program, to the main program, or in between.
+//!
+//! Descriptor 0 is the control socket; 1 and 2 are the session's output, inherited by the program
+//! and then let go, so that the main program sees the end of the output when the tree has closed
+//! it. Nothing here may print, panic, or wait for anything but the control socket and its children.
+
+mod control;
+mod launch;
+mod signals;
+mod watch;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "group.rs"]
+mod tree;
+#[cfg(target_os = "linux")]
+mod tree;
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use self::control::Control;
+use self::signals::Signals;
+use self::tree::Tree;
+use self::watch::Watch;
+use super::lock;
+use super::wire::{Order, Report, Spec};
+
+/// Supervises one session, as told over descriptor 0. Call it before anything else: no thread may
+/// run yet, and nothing may have been printed.
+///
+/// The exit code means nothing to anybody: what there is to say is said over the socket.
+pub fn main() -> ExitCode {
+    match supervise() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn supervise() -> io::Result<()> {
+    let signals = Signals::take_over()?;
+    leave_the_terminal();
+    let mut control = Control::inherited()?;
+    let Some(spec) = control.receive::<Spec>()? else {
+        return Ok(());
+    };
+    let (tree, lock) = match prepare(&spec) {
+        Ok(prepared) => prepared,
+        Err(message) => return control.send(&Report::Refused { message }),
+    };
+    control.send(&Report::Ready)?;
+
+    // The main program makes its intent durable meanwhile; if it dies now, nothing has happened.
+    match control.receive::<Order>()? {
+        Some(Order::Go) => {}
+        Some(Order::Stop | Order::Kill) | None => return Ok(()),
+    }
+    let program = match launch::launch(&spec) {
+        Ok(program) => program,
+        Err(failure) => return control.send(&Report::SpawnFailed(failure)),
+    };
+    // From here on an error must not end this process: the tree is its charge.
+    let _ = let_go_of_output();
+    control.tell(&Report::Started { pid: program });
+
+    let mut watch = Watch::new(&spec, program, tree, signals, control);
+    let report = watch.until_gone();
+    drop(lock);
+    watch.tell(&report);
+    Ok(())
+}
+
+/// Adopts orphans and takes the lock, or says why not.
+fn prepare(spec: &Spec) -> Result<(Tree, Option<File>), String> {
+    let tree = Tree::adopt().map_err(|error| format!("cannot adopt orphans: {error}"))?;
+    let Some(path) = spec.lock.as_ref().map(PathBuf::from) else {
+        return Ok((tree, None));
+    };
+    match lock::hold(&path) {
+        Ok(file) => Ok((tree, Some(file))),
+        Err(error) => Err(format!("cannot lock {}: {error}", path.display())),
+    }
+}
+
+/// A session of its own without a controlling terminal: Ctrl-C reaches the main program alone,
+/// and nothing in the tree can read from or take over the user's terminal.
+fn leave_the_terminal() {
+    // It fails only for the leader of a process group, which the main program never makes of us.
+    let _ = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"selvedge-superv");
+}
+
+/// Only the tree shall hold the output open.
+fn let_go_of_output() -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}

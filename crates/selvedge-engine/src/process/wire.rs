@@ -1,0 +1,144 @@
+//! What the main program and the supervisor say to one another over the control socket: one JSON
+//! line each. Both ends are always the same build, so the shapes are free to change.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::command::{Command, Stdin, StopSignal, TAG_VARIABLE};
+use super::ended::{Exit, SpawnFailure, TreeReport, Usage};
+
+/// The first line, from the main program: all that the supervisor needs to know.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Spec {
+    pub(super) argv: Vec<Bytes>,
+    pub(super) env: Vec<(Bytes, Bytes)>,
+    pub(super) cwd: Bytes,
+    pub(super) stdin: StdinSpec,
+    pub(super) lock: Option<Bytes>,
+    pub(super) stop: StopSignal,
+    pub(super) grace: Duration,
+    pub(super) leftover_grace: Duration,
+}
+
+/// What standard input is to be.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StdinSpec {
+    Null,
+    File(Bytes),
+}
+
+/// Every later line from the main program. The socket's end means: kill everything, now.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// Start the program.
+    Go,
+    /// Stop the tree, with the grace of the spec.
+    Stop,
+    /// Kill the tree at once.
+    Kill,
+}
+
+/// Every line from the supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Report {
+    /// The lock is held, nothing is started: waiting for [`Order::Go`].
+    Ready,
+    /// The supervisor cannot do its work; it ends.
+    Refused { message: String },
+    /// The program runs.
+    Started { pid: i32 },
+    /// The program does not run; the supervisor ends.
+    SpawnFailed(SpawnFailure),
+    /// The program ended; what it left behind is now being ended.
+    Exited(Exit),
+    /// These cannot be ended. The supervisor keeps trying, and keeps its lock.
+    Surviving { tree: TreeReport, usage: Usage },
+    /// Nothing is left; the lock is released. The last line.
+    Gone { tree: TreeReport, usage: Usage },
+}
+
+/// A system string in JSON: text where it is text, else its bytes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Bytes {
+    Text(String),
+    Raw(Vec<u8>),
+}
+
+impl From<&OsStr> for Bytes {
+    fn from(value: &OsStr) -> Self {
+        match value.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Raw(value.as_bytes().to_vec()),
+        }
+    }
+}
+
+impl From<&Bytes> for OsString {
+    fn from(value: &Bytes) -> Self {
+        match value {
+            Bytes::Text(text) => Self::from(text),
+            Bytes::Raw(bytes) => Self::from_vec(bytes.clone()),
+        }
+    }
+}
+
+impl From<&Bytes> for PathBuf {
+    fn from(value: &Bytes) -> Self {
+        Self::from(OsString::from(value))
+    }
+}
+
+impl From<&Command> for Spec {
+    fn from(command: &Command) -> Self {
+        let tag = (
+            OsStr::new(TAG_VARIABLE).into(),
+            Bytes::Text(command.tag.clone()),
+        );
+        let env = command
+            .env
+            .iter()
+            .filter(|(name, _)| name != TAG_VARIABLE)
+            .map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()))
+            .chain([tag])
+            .collect();
+        Self {
+            argv: command
+                .argv
+                .iter()
+                .map(|arg| arg.as_os_str().into())
+                .collect(),
+            env,
+            cwd: command.cwd.as_os_str().into(),
+            stdin: match &command.stdin {
+                Stdin::Null => StdinSpec::Null,
+                Stdin::File(path) => StdinSpec::File(path.as_os_str().into()),
+            },
+            lock: command.lock.as_ref().map(|path| path.as_os_str().into()),
+            stop: command.stop,
+            grace: command.grace,
+            leftover_grace: command.leftover_grace,
+        }
+    }
+}
+
+/// A message as its line.
+pub(super) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// A line as its message.
+pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
+    Ok(serde_json::from_slice(line)?)
+}

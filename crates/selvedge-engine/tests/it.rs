@@ -1,0 +1,3 @@
+//! The engine's integration tests, in one binary.
+
+mod process;

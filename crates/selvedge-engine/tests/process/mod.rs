@@ -1,0 +1,73 @@
+//! Sessions against real processes. No test waits for a fixed time: each waits for what it is
+//! about, and the limits that are given are reached only by programs that never end.
+
+mod survivors;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use selvedge_engine::process::capture::Plan;
+use selvedge_engine::process::{self, Command, Ended, Limits, Session, Supervisor};
+use tokio_util::sync::CancellationToken;
+
+const PROBE: &str = env!("CARGO_BIN_EXE_selvedge-engine-probe");
+
+fn supervisor() -> Supervisor {
+    Supervisor {
+        program: PROBE.into(),
+        args: vec!["__supervise".into()],
+    }
+}
+
+/// A tag that no other session has, of this or another run of the tests.
+fn tag() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "test-{}.{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+fn command(argv: &[&str]) -> Command {
+    let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+    let mut command = Command::new(argv, "/", tag());
+    command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    command
+}
+
+fn shell(script: &str) -> Command {
+    command(&["sh", "-c", script])
+}
+
+async fn run_with(command: &Command, limits: Limits, plan: Plan) -> Ended {
+    let prepared = Session::prepare(&supervisor(), command).await.unwrap();
+    process::run(prepared, limits, plan, &CancellationToken::new()).await
+}
+
+async fn run(command: &Command) -> Ended {
+    run_with(command, Limits::default(), Plan::default()).await
+}
+
+/// Every living process whose environment holds the tag: looked up here independently.
+fn tagged(tag: &str) -> BTreeSet<String> {
+    let mark = format!("SELVEDGE_SESSION={tag}");
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes
+        .filter(|entry| {
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            environ
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == mark.as_bytes())
+        })
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Whether a process of this id exists, unless it is but an unreaped zombie.
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}

@@ -1,0 +1,133 @@
+//! A child, a background child, one in a session of its own, one that was forked twice: however
+//! the session ends, none is left. All of them are deaf to SIGTERM.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+use selvedge_engine::process::{
+    Command, Ended, Exit, How, Liveness, Method, Session, StopSignal, wait_until_dead,
+};
+use selvedge_engine::process::{Limits, capture::Line, capture::Lines};
+use selvedge_engine::process::{capture::Plan, capture::StreamPlan, run, sweep};
+use tokio_util::sync::CancellationToken;
+
+use super::{PROBE, command, lives, supervisor, tag, tagged};
+
+fn planting(then: &str) -> Command {
+    let mut command = command(&[PROBE, "plant", then]);
+    command.grace = Duration::from_millis(50);
+    command.leftover_grace = Duration::from_millis(50);
+    command
+}
+
+/// The ids that a planting program printed.
+fn planted(line: &[u8]) -> Vec<String> {
+    let line = String::from_utf8(line.to_vec()).unwrap();
+    let pids = line.trim().strip_prefix("planted ").unwrap();
+    let pids: Vec<String> = pids.split(' ').map(str::to_owned).collect();
+    assert_eq!(pids.len(), 4);
+    pids
+}
+
+fn assert_none_left(ended: &Ended, tag: &str) {
+    assert_eq!(ended.tree.method, Method::Subreaper);
+    assert_eq!(ended.tree.survivors, []);
+    assert_eq!(tagged(tag), [].into());
+    for pid in planted(&ended.stdout.head) {
+        assert!(!lives(&pid), "{pid} survived");
+    }
+}
+
+/// Runs the command and cancels it once everything is planted.
+async fn run_until_planted(command: &Command) -> Ended {
+    let cancel = CancellationToken::new();
+    let cancelled = cancel.clone();
+    let on_line = move |_: Line<'_>| cancelled.cancel();
+    let plan = Plan {
+        stdout: StreamPlan::default().with_consumer(Lines::new(4096, on_line)),
+        ..Plan::default()
+    };
+    let prepared = Session::prepare(&supervisor(), command).await.unwrap();
+    run(prepared, Limits::default(), plan, &cancel).await
+}
+
+#[tokio::test]
+async fn none_after_a_normal_end() {
+    let command = planting("exit");
+    let ended = super::run(&command).await;
+    assert!(matches!(ended.how, How::Exited(0)), "{:?}", ended.how);
+    assert_eq!(ended.tree.ended, 3);
+    assert_none_left(&ended, &command.tag);
+}
+
+#[tokio::test]
+async fn none_after_a_cancel() {
+    for stop in [StopSignal::Terminate, StopSignal::Interrupt] {
+        let mut command = planting("stay");
+        command.stop = stop;
+        let ended = run_until_planted(&command).await;
+        assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+        let signal = if stop == StopSignal::Terminate { 15 } else { 2 };
+        assert_eq!(ended.exit, Some(Exit::Signal(signal)));
+        assert_none_left(&ended, &command.tag);
+    }
+}
+
+#[tokio::test]
+async fn none_after_the_main_program_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (lock, tag) = (dir.path().join("lock"), tag());
+    let mut main_side = std::process::Command::new(PROBE)
+        .args(["main-side", &tag])
+        .arg(&lock)
+        .args([PROBE, "plant", "stay"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(main_side.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let pids = planted(line.as_bytes());
+    assert!(pids.iter().all(|pid| lives(pid)));
+    assert_eq!(
+        wait_until_dead(&lock, Duration::ZERO).await.unwrap(),
+        Liveness::Alive
+    );
+
+    main_side.kill().unwrap();
+    main_side.wait().unwrap();
+
+    let dead = wait_until_dead(&lock, Duration::from_secs(60))
+        .await
+        .unwrap();
+    assert_eq!(dead, Liveness::Dead);
+    assert_eq!(pids.iter().filter(|pid| lives(pid)).count(), 0);
+    assert_eq!(sweep(&tag).ended, 0);
+}
+
+#[tokio::test]
+async fn none_after_the_supervisor_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = planting("stay");
+    command.lock = Some(dir.path().join("lock"));
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    let supervisor = prepared.identity().pid.to_string();
+    let on_line = move |_: Line<'_>| {
+        let killed = std::process::Command::new("kill")
+            .args(["-9", &supervisor])
+            .status();
+        assert!(killed.unwrap().success());
+    };
+    let plan = Plan {
+        stdout: StreamPlan::default().with_consumer(Lines::new(4096, on_line)),
+        ..Plan::default()
+    };
+    let ended = run(prepared, Limits::default(), plan, &CancellationToken::new()).await;
+    assert!(matches!(ended.how, How::Lost), "{:?}", ended.how);
+    assert_eq!(ended.tree.method, Method::EnvironmentSweep);
+    assert_eq!(ended.tree.ended, 4);
+    assert_eq!(ended.tree.survivors, []);
+    assert_eq!(tagged(&command.tag), [].into());
+}
