@@ -1,0 +1,160 @@
+//! One `[agents.NAME]` table as people write it, and the agent that it stands for.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::Complaint;
+use super::diagnostic::with_hint;
+use super::values::{CommandLine, EnvValue, Whole};
+use crate::model::{AgentKind, AgentSpec};
+
+/// An agent, not yet looked at as a whole.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Agent {
+    kind: Option<AgentKind>,
+    program: Option<CommandLine>,
+    args: Option<Vec<String>>,
+    model: Option<String>,
+    base_url: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, EnvValue>,
+    api_retries: Option<Whole<0, 10>>,
+    prompt: Option<PromptBy>,
+}
+
+/// How a `command` agent gets its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PromptBy {
+    Stdin,
+    Argument,
+}
+
+/// All agents, each completed from the one that is named like its kind. On failure: the agent's
+/// name and what is wrong with it.
+pub(super) fn specs(
+    agents: &BTreeMap<String, Agent>,
+) -> Result<BTreeMap<String, AgentSpec>, (String, Complaint)> {
+    let spec = |(name, agent): (&String, &Agent)| match agent.spec(name, agents) {
+        Ok(spec) => Ok((name.clone(), spec)),
+        Err(complaint) => Err((name.clone(), complaint)),
+    };
+    agents.iter().map(spec).collect()
+}
+
+impl Agent {
+    fn spec(&self, name: &str, agents: &BTreeMap<String, Self>) -> Result<AgentSpec, Complaint> {
+        let Some(kind) = self.kind else {
+            let hint = "say kind = \"claude\", \"ollama\", \"command\" or \"shell\"";
+            return Err((
+                "",
+                with_hint(format_args!("agent `{name}` needs a `kind`"), hint),
+            ));
+        };
+        let agent = match agents.get(kind_name(kind)) {
+            Some(model) if model.kind == self.kind => self.clone().completed_from(model.clone()),
+            _ => self.clone(),
+        };
+        agent.has_what_it_needs(name, kind)?;
+
+        let mut program = agent.program.map(|words| words.0).unwrap_or_default();
+        program.extend(agent.args.unwrap_or_default());
+        let mut spec = AgentSpec {
+            name: name.to_owned(),
+            kind,
+            program,
+            model: agent.model,
+            base_url: agent.base_url,
+            env: BTreeMap::new(),
+            env_from: BTreeMap::new(),
+            api_retries: agent
+                .api_retries
+                .and_then(|Whole(retries)| u32::try_from(retries).ok())
+                .unwrap_or(default_api_retries(kind)),
+            deterministic: kind == AgentKind::Shell,
+            prompt_as_argument: agent.prompt == Some(PromptBy::Argument),
+        };
+        for (variable, value) in agent.env {
+            match value {
+                EnvValue::Text(text) => spec.env.insert(variable, text),
+                EnvValue::From { from } => spec.env_from.insert(variable, from),
+            };
+        }
+        Ok(spec)
+    }
+
+    fn completed_from(self, model: Self) -> Self {
+        let mut env = model.env;
+        env.extend(self.env);
+        Self {
+            kind: self.kind,
+            program: self.program.or(model.program),
+            args: self.args.or(model.args),
+            model: self.model.or(model.model),
+            base_url: self.base_url.or(model.base_url),
+            env,
+            api_retries: self.api_retries.or(model.api_retries),
+            prompt: self.prompt.or(model.prompt),
+        }
+    }
+
+    fn has_what_it_needs(&self, name: &str, kind: AgentKind) -> Result<(), Complaint> {
+        let kind_name = kind_name(kind);
+        let needs = |key, example| {
+            let message = format!("agent `{name}` of kind `{kind_name}` needs `{key}`");
+            Err(("", with_hint(message, format_args!("such as {example}"))))
+        };
+        let has_no = |key, why| {
+            Err((
+                key,
+                with_hint(
+                    format_args!("agents of kind `{kind_name}` have no `{key}`"),
+                    why,
+                ),
+            ))
+        };
+        match kind {
+            AgentKind::Claude | AgentKind::Command if self.program.is_none() => {
+                needs("program", "program = [\"aider\", \"--yes\", \"--message\"]")
+            }
+            AgentKind::Ollama if self.model.is_none() => {
+                needs("model", "model = \"qwen2.5-coder:7b\"")
+            }
+            AgentKind::Ollama if self.base_url.is_none() => {
+                needs("base_url", "base_url = \"http://127.0.0.1:11434\"")
+            }
+            AgentKind::Ollama if self.program.is_some() => {
+                has_no("program", "they are spoken to over HTTP, at `base_url`")
+            }
+            AgentKind::Shell if self.program.is_some() => has_no(
+                "program",
+                "they run the task's own command; kind = \"command\" runs a program",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A kind as it is written in the file.
+pub(super) const fn kind_name(kind: AgentKind) -> &'static str {
+    match kind {
+        AgentKind::Claude => "claude",
+        AgentKind::Ollama => "ollama",
+        AgentKind::Command => "command",
+        AgentKind::Shell => "shell",
+    }
+}
+
+/// Retries of the model's API within one attempt. A foreign program is not run twice unasked: it
+/// may have been paid for.
+const fn default_api_retries(kind: AgentKind) -> u32 {
+    match kind {
+        AgentKind::Claude => 3,
+        AgentKind::Ollama => 2,
+        AgentKind::Shell => 1,
+        AgentKind::Command => 0,
+    }
+}

@@ -1,0 +1,101 @@
+//! One `[[checks]]` entry as people write it, and the step of the plan that it stands for.
+
+use std::path::{Component, Path};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::diagnostic::with_hint;
+use super::values::HumanDuration;
+use crate::model::{Step, StepKind};
+
+/// A check, not yet looked at as a whole.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Check {
+    #[serde(rename = "type", default = "command")]
+    kind: StepKind,
+    name: Option<String>,
+    run: Option<String>,
+    path: Option<String>,
+    directory: Option<String>,
+    timeout: Option<HumanDuration>,
+    #[serde(default)]
+    parallel: bool,
+}
+
+fn command() -> StepKind {
+    StepKind::Command
+}
+
+/// What is wrong with a table as a whole: the key that it is about, and what to say of it.
+pub(super) type Complaint = (&'static str, String);
+
+impl Check {
+    /// The step, or what is wrong with the check.
+    pub(super) fn step(self) -> Result<Step, Complaint> {
+        let target = self.target()?;
+        if let Some(directory) = &self.directory {
+            stays_inside("directory", directory)?;
+        }
+        Ok(Step {
+            kind: self.kind,
+            target,
+            name: self.name,
+            directory: self.directory,
+            timeout_ms: self.timeout.map(|timeout| timeout.0),
+            parallel: self.parallel,
+        })
+    }
+
+    fn target(&self) -> Result<String, Complaint> {
+        let kind = self.kind.as_str();
+        match self.kind {
+            StepKind::Command | StepKind::TestPasses => match (&self.run, &self.path) {
+                (Some(run), None) if !run.trim().is_empty() => Ok(run.clone()),
+                (Some(_), None) => Err(("run", "the command is empty".to_owned())),
+                (_, Some(_)) => Err((
+                    "path",
+                    with_hint(
+                        format_args!("`{kind}` checks have no `path`"),
+                        "say type = \"file_exists\" to check a file, or `run` to run a command",
+                    ),
+                )),
+                (None, None) => Err((
+                    "",
+                    with_hint(
+                        format_args!("`{kind}` checks need `run`"),
+                        "add the command, such as run = \"cargo test\"",
+                    ),
+                )),
+            },
+            StepKind::FileExists | StepKind::GitClean => {
+                if self.run.is_some() {
+                    let hint = "remove it, or say type = \"command\"";
+                    return Err((
+                        "run",
+                        with_hint(format_args!("`{kind}` checks have no `run`"), hint),
+                    ));
+                }
+                match &self.path {
+                    Some(path) => stays_inside("path", path).map(|()| path.clone()),
+                    None if self.kind == StepKind::GitClean => Ok(String::new()),
+                    None => Err(("", format!("`{kind}` checks need `path`"))),
+                }
+            }
+        }
+    }
+}
+
+/// Checks look at the workspace and nothing else.
+fn stays_inside(key: &'static str, path: &str) -> Result<(), Complaint> {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !path.is_empty() && Path::new(path).components().all(inside) {
+        return Ok(());
+    }
+    let message = format!("{path:?} is not a path inside the repository");
+    Err((
+        key,
+        with_hint(message, "write it relative to the repository, without `..`"),
+    ))
+}

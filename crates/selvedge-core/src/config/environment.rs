@@ -1,0 +1,84 @@
+//! The layer of environment variables: one for each setting that is a single value.
+
+use std::sync::Arc;
+
+use super::diagnostic::Diagnostic;
+use super::key::Key;
+use super::layer::Layer;
+use super::place::{Place, Source};
+use super::suggest::nearest;
+use super::tree::{Node, Value};
+
+/// What all our variables begin with.
+pub const PREFIX: &str = "SELVEDGE_";
+
+/// Variable and the setting that it stands for.
+pub(super) const VARIABLES: [(&str, &str); 13] = [
+    ("SELVEDGE_AGENT", "agent"),
+    (
+        "SELVEDGE_VERIFICATION_MAX_RETRIES",
+        "verification.max_retries",
+    ),
+    ("SELVEDGE_VERIFICATION_TIMEOUT", "verification.timeout"),
+    ("SELVEDGE_VERIFICATION_TIER", "verification.tier"),
+    ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
+    ("SELVEDGE_LIMITS_SILENCE", "limits.silence"),
+    ("SELVEDGE_LIMITS_MAX_TURNS", "limits.max_turns"),
+    ("SELVEDGE_BUDGET_COST_USD", "budget.cost_usd"),
+    ("SELVEDGE_BUDGET_TOKENS", "budget.tokens"),
+    ("SELVEDGE_BUDGET_WALL", "budget.wall"),
+    ("SELVEDGE_WORKSPACE_SNAPSHOTS", "workspace.snapshots"),
+    (
+        "SELVEDGE_WORKSPACE_BETWEEN_ATTEMPTS",
+        "workspace.between_attempts",
+    ),
+    ("SELVEDGE_WORKSPACE_ON_EXHAUSTED", "workspace.on_exhausted"),
+];
+
+impl Layer {
+    /// From environment variables; an empty one counts as not set. A name that is nearly one of
+    /// ours is warned about, any other is somebody else's.
+    pub fn environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut layer = Self::from(Node::empty(&Arc::new(Source::Environment(
+            PREFIX.to_owned(),
+        ))));
+        for (name, text) in variables {
+            if text.is_empty() || !name.starts_with(PREFIX) {
+                continue;
+            }
+            let source = Arc::new(Source::Environment(name.clone()));
+            if let Some((_, key)) = VARIABLES.iter().find(|(variable, _)| *variable == name) {
+                let value = Value::Scalar(scalar(&text));
+                layer.tree.set(&Key::dotted(key), Node::new(&source, value));
+            } else if let Some(near) = nearest_variable(&name) {
+                let warning = Diagnostic::new(Place::whole(&source), "unknown setting, ignored");
+                layer
+                    .warnings
+                    .push(warning.hint(format!("did you mean `{near}`?")));
+            }
+        }
+        layer
+    }
+}
+
+/// Variables carry text only: what looks like a number or a truth value is one.
+fn scalar(text: &str) -> toml::Value {
+    let integer = text.parse().map(toml::Value::Integer).ok();
+    integer
+        .or_else(|| text.parse().map(toml::Value::Float).ok())
+        .or_else(|| text.parse().map(toml::Value::Boolean).ok())
+        .unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+/// The common beginning makes any two of our names look alike, so only the rest is compared.
+fn nearest_variable(name: &str) -> Option<&'static str> {
+    let rest = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
+    let near = nearest(
+        name.strip_prefix(PREFIX)?,
+        VARIABLES.iter().map(|(name, _)| rest(name)),
+    )?;
+    VARIABLES
+        .iter()
+        .map(|(name, _)| *name)
+        .find(|name| rest(name) == near)
+}

@@ -1,0 +1,98 @@
+//! The layer of the command line's flags.
+
+use std::sync::Arc;
+
+use super::key::Key;
+use super::layer::Layer;
+use super::place::Source;
+use super::tree::{Node, Value};
+
+/// The agent that `--agent-cmd` makes.
+const AGENT_OF_FLAG: &str = "command";
+
+/// What the command line said, as it was typed. Values are judged with all the others, so that
+/// `--timeout 5` and `timeout = 5` are answered alike.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--agent NAME`
+    pub agent: Option<String>,
+    /// `--agent-cmd 'PROGRAM …'`: makes an agent `command` of that program and selects it.
+    pub agent_cmd: Option<String>,
+    /// `--check 'CMD'`, in order; any at all replace the configured checks.
+    pub checks: Vec<String>,
+    /// `--retries N`
+    pub retries: Option<u32>,
+    /// `--tier N`
+    pub tier: Option<u8>,
+    /// `--timeout 30m`, of a session.
+    pub timeout: Option<String>,
+    /// `--verification-timeout 120s`
+    pub verification_timeout: Option<String>,
+    /// `--max-cost USD`
+    pub max_cost: Option<f64>,
+    /// `--max-turns N`
+    pub max_turns: Option<u32>,
+}
+
+impl Layer {
+    /// From the command line.
+    pub fn flags(flags: &Flags) -> Self {
+        let mut layer = Self::from(Node::empty(&Arc::new(Source::Flag("the command line"))));
+        let mut set = |flag, key: &str, value: Option<toml::Value>| {
+            if let Some(value) = value {
+                let node = Node::new(&Arc::new(Source::Flag(flag)), Value::Scalar(value));
+                layer.tree.set(&Key::dotted(key), node);
+            }
+        };
+        let text = |text: &Option<String>| text.clone().map(toml::Value::String);
+        let number = |number: Option<u32>| number.map(|number| toml::Value::Integer(number.into()));
+
+        set("--agent", "agent", text(&flags.agent));
+        if flags.agent_cmd.is_some() {
+            let agent = |key: &str| format!("agents.{AGENT_OF_FLAG}.{key}");
+            let word = |word: &str| Some(toml::Value::String(word.to_owned()));
+            set("--agent-cmd", "agent", word(AGENT_OF_FLAG));
+            set("--agent-cmd", &agent("kind"), word("command"));
+            set("--agent-cmd", &agent("program"), text(&flags.agent_cmd));
+        }
+        set(
+            "--retries",
+            "verification.max_retries",
+            number(flags.retries),
+        );
+        set(
+            "--tier",
+            "verification.tier",
+            number(flags.tier.map(u32::from)),
+        );
+        set("--timeout", "limits.timeout", text(&flags.timeout));
+        set(
+            "--verification-timeout",
+            "verification.timeout",
+            text(&flags.verification_timeout),
+        );
+        set(
+            "--max-cost",
+            "budget.cost_usd",
+            flags.max_cost.map(toml::Value::Float),
+        );
+        set("--max-turns", "limits.max_turns", number(flags.max_turns));
+        if !flags.checks.is_empty() {
+            layer
+                .tree
+                .set(&Key::dotted("checks"), checks(&flags.checks));
+        }
+        layer
+    }
+}
+
+fn checks(commands: &[String]) -> Node {
+    let source = Arc::new(Source::Flag("--check"));
+    let check = |command: &String| {
+        let run = Value::Scalar(toml::Value::String(command.clone()));
+        let mut check = Node::empty(&source);
+        check.set(&Key::dotted("run"), Node::new(&source, run));
+        check
+    };
+    Node::new(&source, Value::List(commands.iter().map(check).collect()))
+}

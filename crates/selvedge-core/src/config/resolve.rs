@@ -1,0 +1,236 @@
+//! From layers to the values in force.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::agent;
+use super::diagnostic::{ConfigError, Diagnostic};
+use super::key::Key;
+use super::layer::Layer;
+use super::place::Origin;
+use super::schema::Config;
+use super::suggest;
+use super::tree::{Node, Value};
+use crate::model::{AgentSpec, BetweenAttempts, Budget, OnExhausted, SessionLimits, Step};
+
+/// The values in force. Whether the agent that `agent` names exists is a question of its own
+/// ([`Resolved::find_agent`]), since a task can name another.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The agent's name.
+    pub agent: String,
+    /// Every agent by name, complete.
+    pub agents: BTreeMap<String, AgentSpec>,
+    /// What must hold.
+    pub checks: Vec<Step>,
+    /// Attempts beyond the first, 0 to 5.
+    pub max_verification_retries: u32,
+    /// Time for every verification run, afresh, in milliseconds.
+    pub verification_timeout_ms: u64,
+    /// 1 to 3.
+    pub verification_tier: u8,
+    /// Limits of each session.
+    pub limits: SessionLimits,
+    /// Caps for the whole run.
+    pub budget: Budget,
+    /// Whether trees are snapshotted, where there is a git repository.
+    pub snapshots: bool,
+    /// Keep or roll back.
+    pub between_attempts: BetweenAttempts,
+    /// Which tree stays at the end.
+    pub on_exhausted: OnExhausted,
+    /// What was ignored, and what was probably meant.
+    pub warnings: Vec<Diagnostic>,
+    pub(super) tree: Node,
+}
+
+/// Lays the layers over the built-in defaults, lowest first. Each is judged as it comes, so that a
+/// mistake in a lower one is told even where a higher one overrides it.
+pub fn resolve(layers: impl IntoIterator<Item = Layer>) -> Result<Resolved, ConfigError> {
+    let Layer {
+        mut tree,
+        mut warnings,
+    } = Layer::built_in()?;
+    let mut config = judge(&mut tree, &mut warnings)?;
+    for layer in layers {
+        keeps_to_its_rights(&layer.tree)?;
+        warnings.extend(layer.warnings);
+        tree = tree.overlay(layer.tree);
+        config = judge(&mut tree, &mut warnings)?;
+    }
+    Resolved::new(config, tree, warnings)
+}
+
+/// Reads the tree as a [`Config`]. Keys that mean nothing are warned about once and taken out.
+fn judge(tree: &mut Node, warnings: &mut Vec<Diagnostic>) -> Result<Config, ConfigError> {
+    let mut unknown = Vec::new();
+    let mut track = serde_path_to_error::Track::new();
+    let read = {
+        let value = tree.to_toml();
+        let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
+        let mut note = |path: serde_ignored::Path<'_>| unknown.push(Key::from(&path));
+        Config::deserialize(serde_ignored::Deserializer::new(tracked, &mut note))
+    };
+    let config = read.map_err(|error: toml::de::Error| {
+        let key = Key::from(&track.path());
+        let place = tree.nearest(&key).place.clone();
+        ConfigError(Diagnostic::new(place, &in_words_of_toml(error.message())))
+    })?;
+    for key in unknown {
+        let place = tree.nearest(&key).key_place.clone();
+        let warning = Diagnostic::new(place, &format!("unknown key `{key}`, ignored"));
+        warnings.push(Diagnostic {
+            hint: suggest::for_unknown(&key),
+            ..warning
+        });
+        tree.remove(&key);
+    }
+    Ok(config)
+}
+
+/// serde speaks of Rust's types; the reader of the message thinks of the file's.
+fn in_words_of_toml(message: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("unknown variant", "unknown value"),
+        ("invalid type: map", "invalid type: a table"),
+        ("invalid type: sequence", "invalid type: a list"),
+        ("invalid type: string", "invalid type: text"),
+        ("expected a string", "expected text"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
+        ("expected f64", "expected a number"),
+    ];
+    WORDS
+        .iter()
+        .fold(message.to_owned(), |message, (rust, toml)| {
+            message.replace(rust, toml)
+        })
+}
+
+/// A repository's file comes from whoever wrote the repository. It may bring agents of its own
+/// (they are shown before they run), but what of a person's environment they see is the person's
+/// to say.
+fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
+    let Some(Value::Table(agents)) = layer.at(&Key::dotted("agents")).map(|node| &node.value)
+    else {
+        return Ok(());
+    };
+    for (name, agent) in agents {
+        let Some(Value::Table(env)) = agent.at(&Key::dotted("env")).map(|node| &node.value) else {
+            continue;
+        };
+        let from = env
+            .values()
+            .find_map(|value| value.at(&Key::dotted("from")));
+        if let Some(from) = from.filter(|from| from.place.source.is_repository()) {
+            let message = "a repository's file may not read your environment";
+            let hint =
+                format!("set [agents.{name}.env] in your own ~/.config/selvedge/config.toml");
+            return Err(ConfigError(
+                Diagnostic::new(from.key_place.clone(), message).hint(hint),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Resolved {
+    fn new(config: Config, tree: Node, warnings: Vec<Diagnostic>) -> Result<Self, ConfigError> {
+        let complain = |table: &Key, key: &str, message: &str| {
+            let key = if key.is_empty() {
+                table.clone()
+            } else {
+                table.name(key)
+            };
+            ConfigError(Diagnostic::new(tree.nearest(&key).place.clone(), message))
+        };
+        let agents = agent::specs(&config.agents).map_err(|(name, (key, message))| {
+            complain(&Key::dotted("agents").name(&name), key, &message)
+        })?;
+        let mut checks = Vec::new();
+        for (index, check) in config.checks.into_iter().enumerate() {
+            let step = check.step().map_err(|(key, message)| {
+                complain(&Key::dotted("checks").index(index), key, &message)
+            })?;
+            checks.push(step);
+        }
+        let max_turns = config
+            .limits
+            .max_turns
+            .and_then(|turns| u32::try_from(turns.0).ok());
+        Ok(Self {
+            agent: config.agent,
+            agents,
+            checks,
+            max_verification_retries: config.verification.max_retries.0,
+            verification_timeout_ms: config.verification.timeout.0,
+            verification_tier: u8::try_from(config.verification.tier.0).unwrap_or(1),
+            limits: SessionLimits {
+                wall_ms: config.limits.timeout.0,
+                silence_ms: config.limits.silence.0,
+                max_turns,
+            },
+            budget: Budget {
+                cost_micro_usd: config.budget.cost_usd.map(|dollars| dollars.0),
+                tokens: config.budget.tokens.map(|tokens| tokens.0),
+                wall_ms: config.budget.wall.map(|wall| wall.0),
+            },
+            snapshots: config.workspace.snapshots,
+            between_attempts: config.workspace.between_attempts,
+            on_exhausted: config.workspace.on_exhausted,
+            warnings,
+            tree,
+        })
+    }
+
+    /// The agent that `agent` names, or an error that lists those known.
+    pub fn chosen_agent(&self) -> Result<&AgentSpec, ConfigError> {
+        self.find_agent(&self.agent).ok_or_else(|| {
+            let place = self.tree.nearest(&Key::dotted("agent")).place.clone();
+            let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
+            let near = suggest::nearest(&self.agent, known.iter().copied());
+            let meant = near
+                .map(|near| format!("did you mean `{near}`? "))
+                .unwrap_or_default();
+            let message = format!("no agent is called `{}`", self.agent);
+            let hint = format!("{meant}known: {}", known.join(", "));
+            ConfigError(Diagnostic::new(place, &message).hint(hint))
+        })
+    }
+
+    /// An agent by name.
+    pub fn find_agent(&self, name: &str) -> Option<&AgentSpec> {
+        self.agents.get(name)
+    }
+
+    /// Where a setting comes from, by its dotted path; none when nothing set it.
+    pub fn origin(&self, key: &str) -> Option<Origin> {
+        self.tree
+            .at(&Key::dotted(key))
+            .map(|node| node.key_place.origin())
+    }
+
+    /// What a repository's file says of an agent's program, arguments, environment and server: to
+    /// be shown before the agent runs, so that nothing of it happens silently.
+    pub fn set_by_repository(&self, agent: &str) -> Vec<Diagnostic> {
+        const SHOWN: [&str; 5] = ["kind", "program", "args", "base_url", "env"];
+        let agent_key = Key::dotted("agents").name(agent);
+        let mut shown = Vec::new();
+        for name in SHOWN {
+            let key = agent_key.name(name);
+            for (key, node) in self
+                .tree
+                .at(&key)
+                .map(|node| node.leaves(&key))
+                .unwrap_or_default()
+            {
+                if node.place.source.is_repository() {
+                    let message = format!("this repository sets {key} = {}", node.to_toml());
+                    shown.push(Diagnostic::new(node.key_place.clone(), &message));
+                }
+            }
+        }
+        shown
+    }
+}

@@ -1,0 +1,57 @@
+//! The shape of `selvedge.toml`. What the keys mean is said once, in `default.toml`; every key
+//! without a default is an `Option` here, every other one is set by `default.toml`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::agent::Agent;
+use super::check::Check;
+use super::values::{Dollars, HumanDuration, Retries, Whole};
+use crate::model::{BetweenAttempts, OnExhausted};
+
+/// A `selvedge.toml`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Config {
+    pub(super) agent: String,
+    pub(super) verification: Verification,
+    pub(super) limits: Limits,
+    pub(super) budget: Budget,
+    pub(super) workspace: Workspace,
+    #[serde(default)]
+    pub(super) checks: Vec<Check>,
+    pub(super) agents: BTreeMap<String, Agent>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Verification {
+    pub(super) max_retries: Retries,
+    pub(super) timeout: HumanDuration,
+    pub(super) tier: Whole<1, 3>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Limits {
+    pub(super) timeout: HumanDuration,
+    pub(super) silence: HumanDuration,
+    pub(super) max_turns: Option<Whole<1, 1_000_000>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Budget {
+    pub(super) cost_usd: Option<Dollars>,
+    pub(super) tokens: Option<Whole<1, { u64::MAX }>>,
+    pub(super) wall: Option<HumanDuration>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Workspace {
+    pub(super) snapshots: bool,
+    pub(super) between_attempts: BetweenAttempts,
+    pub(super) on_exhausted: OnExhausted,
+}

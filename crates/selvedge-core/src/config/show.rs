@@ -1,0 +1,129 @@
+//! `selvedge config show`: the values in force, each with where it comes from.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::key::Key;
+use super::place::Origin;
+use super::resolve::Resolved;
+use super::tree::{Node, Value};
+
+/// What stands in place of a value that looks secret.
+const HIDDEN: &str = "<hidden>";
+
+/// Words in a variable's name that make its value a secret.
+const SECRET_WORDS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its path: `verification.timeout`, `checks[0].run`.
+    pub key: String,
+    /// Its value; what looks like a secret is replaced.
+    pub value: toml::Value,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl Resolved {
+    /// Every setting that has a value, sorted by path.
+    pub fn settings(&self) -> Vec<Setting> {
+        let leaves = self.tree.leaves(&Key::default());
+        leaves
+            .iter()
+            .flat_map(|(key, node)| match list_of_tables(node) {
+                Some(elements) => elements
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(index, element)| element.leaves(&key.index(index)))
+                    .map(|(key, node)| setting(&key, node))
+                    .collect(),
+                None => vec![setting(key, node)],
+            })
+            .collect()
+    }
+
+    /// The settings as TOML, each with its origin in a comment. Reading it back gives the same
+    /// values, but for hidden ones.
+    pub fn to_toml(&self) -> String {
+        let mut lines = Vec::new();
+        let mut blocks = Vec::new();
+        for (key, node) in self.tree.leaves(&Key::default()) {
+            match list_of_tables(node) {
+                Some(elements) => {
+                    blocks.extend(elements.iter().map(|element| (key.clone(), element)));
+                }
+                None => lines.push(setting(&key, node)),
+            }
+        }
+        let mut text = aligned(&lines);
+        for (key, element) in blocks {
+            let settings = element.leaves(&Key::default());
+            let settings: Vec<_> = settings
+                .iter()
+                .map(|(key, node)| setting(key, node))
+                .collect();
+            let _ = write!(text, "\n[[{key}]]\n{}", aligned(&settings));
+        }
+        text
+    }
+}
+
+fn list_of_tables(node: &Node) -> Option<&[Node]> {
+    match &node.value {
+        Value::List(elements)
+            if elements
+                .iter()
+                .any(|element| matches!(element.value, Value::Table(_))) =>
+        {
+            Some(elements)
+        }
+        _ => None,
+    }
+}
+
+fn setting(key: &Key, node: &Node) -> Setting {
+    let value = if is_secret(key) {
+        toml::Value::String(HIDDEN.to_owned())
+    } else {
+        node.to_toml()
+    };
+    Setting {
+        key: key.to_string(),
+        value,
+        origin: node.key_place.origin(),
+    }
+}
+
+/// Literal values of an agent's environment are hidden by their names; names of variables are not.
+fn is_secret(key: &Key) -> bool {
+    let (table, name) = key.split_last();
+    let in_env = table.split_last().1 == Some("env");
+    let name = name.unwrap_or_default().to_ascii_uppercase();
+    in_env && SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// One line a setting, the origins in one column unless a line is very long.
+fn aligned(settings: &[Setting]) -> String {
+    const WIDEST: usize = 48;
+    let lines: Vec<_> = settings
+        .iter()
+        .map(|setting| {
+            (
+                format!("{} = {}", setting.key, setting.value),
+                &setting.origin,
+            )
+        })
+        .collect();
+    let width = lines
+        .iter()
+        .map(|(line, _)| line.chars().count())
+        .filter(|width| *width <= WIDEST);
+    let width = width.max().unwrap_or_default();
+    let mut text = String::new();
+    for (line, origin) in lines {
+        let _ = writeln!(text, "{line:<width$}  # {origin}");
+    }
+    text
+}

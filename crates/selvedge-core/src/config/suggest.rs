@@ -1,0 +1,83 @@
+//! What an unknown key was probably meant to be.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::key::{Key, Segment};
+use super::schema::Config;
+
+/// Below this, two words are not a slip of the same hand (Jaro-Winkler).
+const NEAR: f64 = 0.8;
+
+/// The JSON Schema of `selvedge.toml`, without references: for editors, and for suggestions.
+pub fn json_schema() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings
+        .into_generator()
+        .into_root_schema_for::<Config>()
+        .to_value()
+}
+
+/// The word of `known` that `word` is nearest to, if it is near at all.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(similarity, _)| *similarity >= NEAR)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, candidate)| candidate)
+}
+
+/// What to write instead of an unknown key.
+pub(super) fn for_unknown(key: &Key) -> Option<String> {
+    let schema = json_schema();
+    let (table, name) = key.split_last();
+    let name = name?;
+    let known = names_in(&schema, &table);
+    if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let elsewhere = all_keys(&schema)
+        .into_iter()
+        .find(|key| key.split_last().1 == Some(name));
+    if let Some(elsewhere) = elsewhere {
+        return Some(format!("did you mean `{elsewhere}`?"));
+    }
+    (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")))
+}
+
+/// The keys that a table may hold.
+fn names_in(schema: &Value, table: &Key) -> Vec<String> {
+    let found = table
+        .0
+        .iter()
+        .try_fold(schema, |schema, segment| match segment {
+            Segment::Name(name) => schema
+                .pointer("/properties")
+                .and_then(|properties| properties.get(name))
+                .or_else(|| schema.get("additionalProperties")),
+            Segment::Index(_) => schema.get("items"),
+        });
+    let properties = found.and_then(|schema| schema.get("properties")?.as_object());
+    properties
+        .map(|properties| properties.keys().cloned().collect())
+        .unwrap_or_default()
+}
+
+/// Every key that always has the same path: those of `[agents.NAME]` and `[[checks]]` do not.
+pub(super) fn all_keys(schema: &Value) -> Vec<Key> {
+    fn walk(schema: &Value, at: &Key, found: &mut Vec<Key>) {
+        match schema.get("properties").and_then(Value::as_object) {
+            Some(properties) => {
+                for (name, schema) in properties {
+                    walk(schema, &at.name(name), found);
+                }
+            }
+            None => found.push(at.clone()),
+        }
+    }
+    let mut found = Vec::new();
+    walk(schema, &Key::default(), &mut found);
+    found
+}

@@ -1,0 +1,111 @@
+//! `default.toml` is the reference that people read, so it must be whole and true.
+
+use super::{person, resolve};
+use crate::config::environment;
+use crate::config::key::Key;
+use crate::config::suggest::{all_keys, json_schema};
+use crate::config::tree::{Node, Value};
+use crate::config::{DEFAULT_TOML, Origin};
+use crate::model::{AgentKind, RunSpec};
+
+/// The defaults with their examples switched on: `#key = …` (prose has a space after the `#`).
+fn with_examples() -> String {
+    let example = |line: &str| {
+        let code = line.strip_prefix('#').filter(|rest| !rest.starts_with(' '));
+        code.unwrap_or(line).to_owned()
+    };
+    DEFAULT_TOML
+        .lines()
+        .map(example)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn defaults_and_examples_are_valid_without_a_warning() {
+    let defaults = resolve([]).unwrap();
+    assert_eq!(defaults.warnings, []);
+    assert!(defaults.checks.is_empty());
+    assert_eq!(defaults.max_verification_retries, 2);
+    assert_eq!(defaults.verification_timeout_ms, 120_000);
+    assert_eq!(
+        defaults.origin("verification.timeout"),
+        Some(Origin::Default)
+    );
+    assert_eq!(defaults.chosen_agent().unwrap().kind, AgentKind::Claude);
+    assert_eq!(defaults.agents["claude"].api_retries, 3);
+    assert_eq!(defaults.agents["ollama"].api_retries, 2);
+    assert!(defaults.agents["shell"].deterministic);
+
+    let examples = resolve([person(&with_examples())]).unwrap();
+    assert_eq!(examples.warnings, []);
+    assert_eq!(examples.checks.len(), 2);
+    assert!(examples.agents["aider"].prompt_as_argument);
+    assert!(examples.budget.cost_micro_usd.is_some());
+}
+
+#[test]
+fn every_key_of_the_schema_stands_in_the_defaults() {
+    let examples = person(&with_examples()).tree;
+    let schema = json_schema();
+    let has = |key: &Key| examples.at(key).is_some();
+    let missing: Vec<_> = all_keys(&schema)
+        .into_iter()
+        .filter(|key| !has(key))
+        .collect();
+    assert_eq!(missing, []);
+
+    for (pointer, tables) in [
+        ("/properties/checks/items", elements(&examples, "checks")),
+        (
+            "/properties/agents/additionalProperties",
+            elements(&examples, "agents"),
+        ),
+    ] {
+        let properties = schema
+            .pointer(pointer)
+            .and_then(|table| table["properties"].as_object());
+        for name in properties.unwrap().keys() {
+            let shown = tables
+                .iter()
+                .any(|table| table.at(&Key::dotted(name)).is_some());
+            assert!(shown, "default.toml does not show `{name}` of {pointer}");
+        }
+    }
+}
+
+fn elements(tree: &Node, key: &str) -> Vec<Node> {
+    match tree.at(&Key::dotted(key)).map(|node| node.value.clone()) {
+        Some(Value::List(elements)) => elements,
+        Some(Value::Table(entries)) => entries.into_values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_single_value_has_a_variable() {
+    let keys: Vec<String> = all_keys(&json_schema())
+        .iter()
+        .map(ToString::to_string)
+        .filter(|key| key != "checks" && key != "agents")
+        .collect();
+    let mut named: Vec<_> = environment::VARIABLES.iter().map(|(_, key)| *key).collect();
+    named.sort_unstable();
+    assert_eq!(named, keys);
+    for (variable, key) in environment::VARIABLES {
+        assert_eq!(
+            variable,
+            format!("SELVEDGE_{}", key.replace('.', "_").to_uppercase())
+        );
+    }
+}
+
+#[test]
+fn the_text_and_the_code_name_the_same_cap() {
+    assert!(DEFAULT_TOML.contains(&format!("0 to {}", RunSpec::MAX_RETRIES)));
+    let retries = person(&format!(
+        "verification.max_retries = {}",
+        RunSpec::MAX_RETRIES
+    ));
+    assert!(resolve([retries]).is_ok());
+}

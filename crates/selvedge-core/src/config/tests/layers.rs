@@ -1,0 +1,269 @@
+//! Later layers win, key by key, and every value knows where it comes from.
+
+use proptest::prelude::*;
+
+use super::{of_repository, person, repository, resolve};
+use crate::config::{Flags, Layer, Origin};
+use crate::model::{AgentKind, MicroUsd, StepKind};
+
+fn environment(variables: &[(&str, &str)]) -> Layer {
+    let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    Layer::environment(variables.iter().map(owned))
+}
+
+#[test]
+fn each_layer_overrides_the_one_below() {
+    let file = |retries| format!("verification.max_retries = {retries}");
+    let mut layers = Vec::new();
+    let mut expect = |layer: Layer, retries: u32, origin: &str| {
+        layers.push(layer);
+        let resolved = resolve(layers.clone()).unwrap();
+        assert_eq!(resolved.max_verification_retries, retries);
+        assert_eq!(
+            resolved
+                .origin("verification.max_retries")
+                .unwrap()
+                .to_string(),
+            origin
+        );
+        assert_eq!(
+            resolved.verification_timeout_ms, 120_000,
+            "its neighbours stay"
+        );
+    };
+    expect(person(&file(1)), 1, "~/.config/selvedge/config.toml:1");
+    expect(repository(&format!("\n{}", file(3))), 3, "selvedge.toml:2");
+    expect(
+        environment(&[("SELVEDGE_VERIFICATION_MAX_RETRIES", "4")]),
+        4,
+        "env SELVEDGE_VERIFICATION_MAX_RETRIES",
+    );
+    expect(
+        Layer::flags(&Flags {
+            retries: Some(0),
+            ..Flags::default()
+        }),
+        0,
+        "flag --retries",
+    );
+}
+
+#[test]
+fn every_flag_arrives() {
+    let flags = Flags {
+        agent: None,
+        agent_cmd: Some("aider --yes 'two words'".to_owned()),
+        checks: vec!["cargo test".to_owned(), "cargo clippy".to_owned()],
+        retries: Some(5),
+        tier: Some(2),
+        timeout: Some("1h30m".to_owned()),
+        verification_timeout: Some("500ms".to_owned()),
+        max_cost: Some(2.5),
+        max_turns: Some(7),
+    };
+    let file = repository("checks = [{ run = \"make\" }]");
+    let resolved = resolve([file, Layer::flags(&flags)]).unwrap();
+    let agent = resolved.chosen_agent().unwrap();
+    assert_eq!(agent.kind, AgentKind::Command);
+    assert_eq!(agent.program, ["aider", "--yes", "two words"]);
+    let checks: Vec<_> = resolved
+        .checks
+        .iter()
+        .map(|step| step.target.as_str())
+        .collect();
+    assert_eq!(
+        checks,
+        ["cargo test", "cargo clippy"],
+        "flags replace the configured checks"
+    );
+    assert_eq!(resolved.max_verification_retries, 5);
+    assert_eq!(resolved.verification_tier, 2);
+    assert_eq!(resolved.limits.wall_ms, 5_400_000);
+    assert_eq!(resolved.verification_timeout_ms, 500);
+    assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
+    assert_eq!(resolved.limits.max_turns, Some(7));
+}
+
+#[test]
+fn variables_carry_every_type_and_an_empty_one_is_none() {
+    let layer = environment(&[
+        ("SELVEDGE_AGENT", "ollama"),
+        ("SELVEDGE_WORKSPACE_SNAPSHOTS", "false"),
+        ("SELVEDGE_BUDGET_COST_USD", "0.5"),
+        ("SELVEDGE_LIMITS_SILENCE", "90s"),
+        ("SELVEDGE_VERIFICATION_TIER", ""),
+        ("SELVEDGE_RUN_TAG", "somebody else's"),
+    ]);
+    let resolved = resolve([layer]).unwrap();
+    assert_eq!(resolved.agent, "ollama");
+    assert!(!resolved.snapshots);
+    assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(500_000)));
+    assert_eq!(resolved.limits.silence_ms, 90_000);
+    assert_eq!(resolved.verification_tier, 1);
+    assert_eq!(resolved.warnings, []);
+}
+
+#[test]
+fn checks_become_steps() {
+    let resolved = of_repository(
+        r#"
+        [[checks]]
+        run = "cargo clippy"
+        [[checks]]
+        name = "tests"
+        type = "test_passes"
+        run = "cargo test"
+        directory = "crates/one"
+        timeout = "2m"
+        parallel = true
+        [[checks]]
+        type = "git_clean"
+        "#,
+    )
+    .unwrap();
+    let [lint, tests, clean] = resolved.checks.as_slice() else {
+        panic!("three checks")
+    };
+    assert_eq!(
+        (lint.kind, lint.label()),
+        (StepKind::Command, "cargo clippy")
+    );
+    assert_eq!((tests.kind, tests.label()), (StepKind::TestPasses, "tests"));
+    assert_eq!((tests.timeout_ms, tests.parallel), (Some(120_000), true));
+    assert_eq!(tests.directory.as_deref(), Some("crates/one"));
+    assert_eq!(
+        (clean.kind, clean.target.as_str()),
+        (StepKind::GitClean, "")
+    );
+}
+
+#[test]
+fn an_agent_takes_what_it_leaves_out_from_the_one_named_like_its_kind() {
+    let resolved = resolve([person(
+        r#"
+        [agents.claude]
+        args = ["--permission-mode", "acceptEdits"]
+        env.ANTHROPIC_API_KEY = { from = "WORK_KEY" }
+        [agents.opus]
+        kind = "claude"
+        model = "opus"
+        env.EXTRA = "1"
+        "#,
+    )])
+    .unwrap();
+    let opus = &resolved.agents["opus"];
+    assert_eq!(opus.program, ["claude", "--permission-mode", "acceptEdits"]);
+    assert_eq!(opus.model.as_deref(), Some("opus"));
+    assert_eq!(opus.env["EXTRA"], "1");
+    assert_eq!(opus.env_from["ANTHROPIC_API_KEY"], "WORK_KEY");
+    assert_eq!(
+        resolved.agents["claude"].model, None,
+        "and gives nothing back"
+    );
+}
+
+#[test]
+fn what_a_repository_says_of_an_agent_is_shown() {
+    let layers = [
+        person("agents.claude.args = [\"--verbose\"]"),
+        repository(
+            "[agents.claude]\nmodel = \"opus\"\nenv.ANTHROPIC_BASE_URL = \"http://example.org\"",
+        ),
+    ];
+    let resolved = resolve(layers).unwrap();
+    let shown: Vec<_> = resolved
+        .set_by_repository("claude")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "selvedge.toml:3:5: this repository sets agents.claude.env.ANTHROPIC_BASE_URL = \"http://example.org\""
+        ]
+    );
+    assert!(resolved.set_by_repository("ollama").is_empty());
+}
+
+#[test]
+fn what_is_shown_reads_back_and_hides_secrets() {
+    let resolved = resolve([
+        person("[agents.claude.env]\nMY_API_KEY = \"sk-1\"\nPLAIN = \"yes\"\nOTHER_KEY = { from = \"NAME\" }"),
+        repository("[limits]\nsilence = \"5m\"\n\n[[checks]]\nname = \"tests\"\nrun = \"cargo test\"\n"),
+        Layer::flags(&Flags { max_cost: Some(2.5), ..Flags::default() }),
+    ])
+    .unwrap();
+    let shown = resolved.to_toml();
+    insta::assert_snapshot!(shown);
+    assert!(
+        !serde_json::to_string(&resolved.settings())
+            .unwrap()
+            .contains("sk-1")
+    );
+
+    let again = resolve([person(&shown)]).unwrap();
+    assert_eq!(again.warnings, []);
+    assert_eq!(again.checks, resolved.checks);
+    assert_eq!(again.limits, resolved.limits);
+    assert_eq!(again.budget, resolved.budget);
+    assert_eq!(
+        again
+            .origin("budget.cost_usd")
+            .map(|origin| matches!(origin, Origin::File { .. })),
+        Some(true)
+    );
+}
+
+/// A valid file that sets any part of the settings below.
+fn any_layer() -> impl Strategy<Value = Layer> {
+    let line = prop_oneof![
+        (0..=5).prop_map(|n| format!("verification.max_retries = {n}")),
+        (1..=3).prop_map(|n| format!("verification.tier = {n}")),
+        (1..90).prop_map(|n| format!("limits.silence = \"{n}s\"")),
+        (1..90).prop_map(|n| format!("budget.tokens = {n}")),
+        "[a-c]".prop_map(|name| format!("agent = \"{name}\"")),
+        ("[a-c]", "[a-z]").prop_map(|(name, word)| format!("agents.{name}.model = \"{word}\"")),
+        "[a-c]".prop_map(|name| format!("agents.{name}.kind = \"ollama\"")),
+        prop::collection::vec("[a-z]{1,3}", 0..3).prop_map(|commands| {
+            let checks: Vec<_> = commands
+                .iter()
+                .map(|run| format!("{{ run = \"{run}\" }}"))
+                .collect();
+            format!("checks = [{}]", checks.join(", "))
+        }),
+    ];
+    prop::collection::btree_map("[a-z]", line, 0..6).prop_map(|lines| {
+        let mut by_key = std::collections::BTreeMap::new();
+        for line in lines.into_values() {
+            by_key.insert(
+                line.split(" = ").next().unwrap_or_default().to_owned(),
+                line,
+            );
+        }
+        person(&by_key.into_values().collect::<Vec<_>>().join("\n"))
+    })
+}
+
+proptest! {
+    #[test]
+    fn laying_over_is_associative(a in any_layer(), b in any_layer(), c in any_layer()) {
+        let left = a.tree.clone().overlay(b.tree.clone()).overlay(c.tree.clone());
+        let right = a.tree.overlay(b.tree.overlay(c.tree));
+        prop_assert_eq!(left, right);
+    }
+
+    #[test]
+    fn the_later_layer_wins_and_the_rest_stays(a in any_layer(), b in any_layer()) {
+        use crate::config::key::Key;
+        let merged = a.tree.clone().overlay(b.tree.clone());
+        let root = Key::default();
+        for (key, node) in b.tree.leaves(&root) {
+            prop_assert_eq!(merged.at(&key), Some(node));
+        }
+        for (key, node) in a.tree.leaves(&root) {
+            if b.tree.at(&key).is_none() {
+                prop_assert_eq!(merged.at(&key), Some(node));
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What people are told when a file is wrong: one table, one snapshot.
+
+use std::fmt::Write as _;
+
+use super::{of_repository, person, resolve};
+use crate::config::{FileOwner, Flags, Layer};
+
+/// A snapshot of each file and the answer to it, with the text that the answer points at.
+fn answers(name: &str, files: &[&str]) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, answered(files)));
+}
+
+fn answered(files: &[&str]) -> String {
+    let mut answers = String::new();
+    for file in files {
+        let mut told = Vec::new();
+        match of_repository(file) {
+            Err(error) => told.push(("error", error.0)),
+            Ok(resolved) => {
+                told.extend(
+                    resolved
+                        .warnings
+                        .iter()
+                        .map(|warning| ("warning", warning.clone())),
+                );
+                told.extend(
+                    resolved
+                        .chosen_agent()
+                        .err()
+                        .map(|error| ("error", error.0)),
+                );
+            }
+        }
+        for (severity, diagnostic) in told {
+            let pointed =
+                &diagnostic.place.source.text().unwrap_or_default()[diagnostic.place.span.clone()];
+            let _ = writeln!(
+                answers,
+                "{file}\n  {severity}: {diagnostic}\n  at: {pointed}\n"
+            );
+        }
+    }
+    answers
+}
+
+#[test]
+fn unknown_keys() {
+    answers(
+        "unknown_keys",
+        &[
+            "[verification]\ntimout = \"5s\"",
+            "max_retries = 3",
+            "[limits]\nfrobnicate = true",
+            "[[checks]]\nrun = \"true\"\ncomand = \"x\"",
+            "[agents.claude]\nmodle = \"opus\"",
+            "[agents.claude.env]\nX = { from_env = \"Y\", value = 1 }",
+            "[verifcation]\ntimeout = \"5s\"",
+        ],
+    );
+}
+
+#[test]
+fn wrong_values() {
+    answers(
+        "wrong_values",
+        &[
+            "agent = ",
+            "agent = \"claude\"\nagent = \"ollama\"",
+            "agent = 7",
+            "agent = \"cluade\"",
+            "verification = 7",
+            "[verification]\nmax_retries = 6",
+            "[verification]\nmax_retries = -1",
+            "[verification]\nmax_retries = \"two\"",
+            "[verification]\ntier = 4",
+            "[verification]\ntimeout = 120",
+            "[verification]\ntimeout = \"soon\"",
+            "[limits]\nsilence = \"0s\"",
+            "[limits]\nmax_turns = 0",
+            "[budget]\ncost_usd = -1.0",
+            "[budget]\ncost_usd = \"five\"",
+            "[budget]\ntokens = 1.5",
+            "[workspace]\non_exhausted = \"bst\"",
+            "[workspace]\nsnapshots = \"yes\"",
+        ],
+    );
+}
+
+#[test]
+fn checks_that_make_no_sense() {
+    answers(
+        "checks_that_make_no_sense",
+        &[
+            "[[checks]]\nname = \"tests\"",
+            "[[checks]]\nrun = \" \"",
+            "[[checks]]\npath = \"a\"",
+            "[[checks]]\ntype = \"file_exists\"",
+            "[[checks]]\ntype = \"file_exists\"\npath = \"../secret\"",
+            "[[checks]]\ntype = \"git_clean\"\nrun = \"git status\"",
+            "[[checks]]\ntype = \"tests\"\nrun = \"cargo test\"",
+            "[[checks]]\nrun = \"true\"\n[[checks]]\nrun = \"true\"\ndirectory = \"/tmp\"",
+            "[checks]\nrun = \"true\"",
+            "checks = [\"cargo test\"]",
+        ],
+    );
+}
+
+#[test]
+fn agents_that_make_no_sense() {
+    answers(
+        "agents_that_make_no_sense",
+        &[
+            "[agents.mine]\nprogram = \"aider\"",
+            "[agents.mine]\nkind = \"command\"",
+            "[agents.mine]\nkind = \"gpt\"",
+            "[agents.mine]\nkind = \"command\"\nprogram = \"aider 'open\"",
+            "[agents.mine]\nkind = \"command\"\nprogram = []",
+            "[agents.mine]\nkind = \"shell\"\nprogram = \"make\"",
+            "[agents.ollama]\nprogram = \"ollama\"",
+            "[agents.claude]\napi_retries = 100",
+            "[agents.claude]\nenv.PORT = 80",
+            "[agents.claude.env]\nANTHROPIC_API_KEY = { from = \"AWS_SECRET\" }",
+        ],
+    );
+}
+
+#[test]
+fn flags_and_variables_are_named() {
+    let flags = Layer::flags(&Flags {
+        retries: Some(6),
+        ..Flags::default()
+    });
+    insta::assert_snapshot!(resolve([flags]).unwrap_err(), @"--retries: 6 retries are more than the cap of 5 (use 0 to 5: what 5 corrections did not fix needs a person)");
+    let flags = Layer::flags(&Flags {
+        timeout: Some("5".to_owned()),
+        ..Flags::default()
+    });
+    insta::assert_snapshot!(resolve([flags]).unwrap_err(), @r#"--timeout: "5" is not a duration (write it with units, such as "500ms", "120s", "30m" or "1h30m")"#);
+    let variable = ("SELVEDGE_VERIFICATION_TIER".to_owned(), "high".to_owned());
+    insta::assert_snapshot!(resolve([Layer::environment([variable])]).unwrap_err(), @r#"SELVEDGE_VERIFICATION_TIER: invalid type: text "high", expected a whole number from 1 to 3"#);
+    let variable = ("SELVEDGE_AGNET".to_owned(), "ollama".to_owned());
+    let resolved = resolve([Layer::environment([variable])]).unwrap();
+    insta::assert_snapshot!(resolved.warnings[0], @"SELVEDGE_AGNET: unknown setting, ignored (did you mean `SELVEDGE_AGENT`?)");
+}
+
+#[test]
+fn a_mistake_is_told_even_where_a_later_layer_overrides_it() {
+    let error = resolve([person("agent = 7"), person("agent = \"claude\"")]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("~/.config/selvedge/config.toml:1:9: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_persons_own_file_may_name_variables() {
+    let text = "agents.claude.env.ANTHROPIC_API_KEY = { from = \"MY_KEY\" }".to_owned();
+    let layer = Layer::file(FileOwner::Person, "config.toml", text).unwrap();
+    assert_eq!(
+        resolve([layer]).unwrap().agents["claude"].env_from["ANTHROPIC_API_KEY"],
+        "MY_KEY"
+    );
+}

@@ -1,0 +1,201 @@
+//! Values that know where they come from, and how one layer is laid over another.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::diagnostic::{ConfigError, Diagnostic};
+use super::key::{Key, Segment};
+use super::place::{Place, Source};
+
+/// A value, where it stands, and where its key stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) key_place: Place,
+    pub(super) value: Value,
+}
+
+/// The three shapes that layering tells apart.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// Text, number, truth value or date.
+    Scalar(toml::Value),
+    /// Replaced whole by a later layer.
+    List(Vec<Node>),
+    /// Overlaid key by key.
+    Table(BTreeMap<String, Node>),
+}
+
+impl Node {
+    /// A value without a text of its own (environment, flags).
+    pub(super) fn new(source: &Arc<Source>, value: Value) -> Self {
+        Self {
+            place: Place::whole(source),
+            key_place: Place::whole(source),
+            value,
+        }
+    }
+
+    /// An empty table.
+    pub(super) fn empty(source: &Arc<Source>) -> Self {
+        Self::new(source, Value::Table(BTreeMap::new()))
+    }
+
+    /// Reads a TOML text; what it may hold is not looked at yet.
+    pub(super) fn parse(source: &Arc<Source>) -> Result<Self, ConfigError> {
+        let failed = |error: &toml::de::Error| {
+            let place = Place {
+                source: Arc::clone(source),
+                span: error.span().unwrap_or(0..0),
+            };
+            ConfigError(Diagnostic::new(place, error.message()))
+        };
+        let table = DeTable::parse(source.text().unwrap_or_default()).map_err(|e| failed(&e))?;
+        let span = table.span();
+        let whole = Spanned::new(span.clone(), DeValue::Table(table.into_inner()));
+        Self::from_spanned(source, &Spanned::new(span, ""), whole).map_err(|e| failed(&e))
+    }
+
+    fn from_spanned<K>(
+        source: &Arc<Source>,
+        key: &Spanned<K>,
+        value: Spanned<DeValue<'_>>,
+    ) -> Result<Self, toml::de::Error> {
+        let span = value.span();
+        let at = |span| Place {
+            source: Arc::clone(source),
+            span,
+        };
+        let (place, key_place) = (at(span.clone()), at(key.span()));
+        let value = match value.into_inner() {
+            DeValue::Array(elements) => {
+                let element = |element: Spanned<DeValue<'_>>| {
+                    Self::from_spanned(source, &Spanned::new(element.span(), ""), element)
+                };
+                Value::List(
+                    elements
+                        .into_iter()
+                        .map(element)
+                        .collect::<Result<_, _>>()?,
+                )
+            }
+            DeValue::Table(entries) => {
+                let entry = |(key, value): (Spanned<_>, _)| {
+                    let node = Self::from_spanned(source, &key, value)?;
+                    Ok((String::from(key.into_inner()), node))
+                };
+                Value::Table(entries.into_iter().map(entry).collect::<Result<_, _>>()?)
+            }
+            scalar => {
+                let scalar = ValueDeserializer::from(Spanned::new(span, scalar));
+                Value::Scalar(toml::Value::deserialize(scalar)?)
+            }
+        };
+        Ok(Self {
+            place,
+            key_place,
+            value,
+        })
+    }
+
+    /// Lays `over` on top: tables key by key, anything else replaced.
+    pub(super) fn overlay(self, over: Self) -> Self {
+        match (self.value, over.value) {
+            (Value::Table(mut entries), Value::Table(later)) => {
+                for (key, node) in later {
+                    let merged = match entries.remove(&key) {
+                        Some(below) => below.overlay(node),
+                        None => node,
+                    };
+                    entries.insert(key, merged);
+                }
+                Self {
+                    value: Value::Table(entries),
+                    ..over
+                }
+            }
+            (_, value) => Self { value, ..over },
+        }
+    }
+
+    /// Puts a value at a dotted path of plain names, with tables on the way.
+    pub(super) fn set(&mut self, key: &Key, node: Self) {
+        let source = Arc::clone(&node.place.source);
+        let mut node = node;
+        for segment in key.0.iter().rev() {
+            if let Segment::Name(name) = segment {
+                let table = BTreeMap::from([(name.clone(), node)]);
+                node = Self::new(&source, Value::Table(table));
+            }
+        }
+        let below = std::mem::replace(self, Self::empty(&source));
+        *self = below.overlay(node);
+    }
+
+    /// The node at a path.
+    pub(super) fn at(&self, key: &Key) -> Option<&Self> {
+        key.0
+            .iter()
+            .try_fold(self, |node, segment| match (segment, &node.value) {
+                (Segment::Name(name), Value::Table(entries)) => entries.get(name),
+                (Segment::Index(index), Value::List(elements)) => elements.get(*index),
+                _ => None,
+            })
+    }
+
+    /// The node at a path, or the nearest one above it: something can always be pointed at.
+    pub(super) fn nearest(&self, key: &Key) -> &Self {
+        (0..=key.0.len())
+            .rev()
+            .find_map(|length| self.at(&Key(key.0[..length].to_vec())))
+            .unwrap_or(self)
+    }
+
+    /// Takes a node out.
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Self> {
+        let (last, parents) = key.0.split_last()?;
+        let parent =
+            parents
+                .iter()
+                .try_fold(self, |node, segment| match (segment, &mut node.value) {
+                    (Segment::Name(name), Value::Table(entries)) => entries.get_mut(name),
+                    (Segment::Index(index), Value::List(elements)) => elements.get_mut(*index),
+                    _ => None,
+                })?;
+        match (last, &mut parent.value) {
+            (Segment::Name(name), Value::Table(entries)) => entries.remove(name),
+            _ => None,
+        }
+    }
+
+    /// Every value below a path that is not a table, with its path; lists are values here.
+    pub(super) fn leaves(&self, at: &Key) -> Vec<(Key, &Self)> {
+        match &self.value {
+            Value::Table(entries) => entries
+                .iter()
+                .flat_map(|(name, node)| node.leaves(&at.name(name)))
+                .collect(),
+            Value::Scalar(_) | Value::List(_) => vec![(at.clone(), self)],
+        }
+    }
+
+    /// The bare value.
+    pub(super) fn to_toml(&self) -> toml::Value {
+        match &self.value {
+            Value::Scalar(value) => value.clone(),
+            Value::List(elements) => {
+                toml::Value::Array(elements.iter().map(Self::to_toml).collect())
+            }
+            Value::Table(entries) => toml::Value::Table(
+                entries
+                    .iter()
+                    .map(|(key, node)| (key.clone(), node.to_toml()))
+                    .collect(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The kinds of value that settings have, each refusing nonsense with words of its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::diagnostic::with_hint;
+use crate::model::{MicroUsd, RunSpec};
+
+/// A length of time, in milliseconds, more than none: `"30m"`, `"1h30m"`, `"500ms"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct HumanDuration(pub u64);
+
+/// Why a text is no duration; a hint follows in the second line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DurationError(String);
+
+impl FromStr for HumanDuration {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        let refuse = |why| {
+            let hint = "write it with units, such as \"500ms\", \"120s\", \"30m\" or \"1h30m\"";
+            Err(DurationError(with_hint(
+                format_args!("{text:?} is {why}"),
+                hint,
+            )))
+        };
+        let Ok(duration) = text.trim().parse::<SignedDuration>() else {
+            return refuse("not a duration");
+        };
+        match u64::try_from(duration.as_millis()) {
+            Ok(0) => refuse("too short a duration"),
+            Ok(milliseconds) => Ok(Self(milliseconds)),
+            Err(_) => refuse("not a duration that can be waited for"),
+        }
+    }
+}
+
+impl fmt::Display for HumanDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = i64::try_from(self.0).unwrap_or(i64::MAX);
+        write!(f, "{:#}", SignedDuration::from_millis(milliseconds))
+    }
+}
+
+impl<'de> Deserialize<'de> for HumanDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Duration;
+        impl Visitor<'_> for Duration {
+            type Value = HumanDuration;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<HumanDuration, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<HumanDuration, E> {
+                let hint = format!("write \"{number}s\" or \"{number}m\"");
+                Err(E::custom(with_hint("a duration is text with a unit", hint)))
+            }
+        }
+        deserializer.deserialize_any(Duration)
+    }
+}
+
+/// A whole number between bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "u64")]
+pub(super) struct Whole<const MIN: u64, const MAX: u64>(pub(super) u64);
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bounded<const MIN: u64, const MAX: u64>;
+        impl<const MIN: u64, const MAX: u64> Visitor<'_> for Bounded<MIN, MAX> {
+            type Value = Whole<MIN, MAX>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                if MAX > i64::MAX.unsigned_abs() / 2 {
+                    write!(f, "a whole number, {MIN} or more")
+                } else {
+                    write!(f, "a whole number from {MIN} to {MAX}")
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                match u64::try_from(number) {
+                    Ok(value) if (MIN..=MAX).contains(&value) => Ok(Whole(value)),
+                    _ => Err(E::invalid_value(de::Unexpected::Signed(number), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Bounded)
+    }
+}
+
+/// Corrections after a failed attempt: 0 to [`RunSpec::MAX_RETRIES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "u32")]
+pub(super) struct Retries(pub(super) u32);
+
+impl<'de> Deserialize<'de> for Retries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const CAP: u32 = RunSpec::MAX_RETRIES;
+        let Whole(asked) = Whole::<0, { u64::MAX }>::deserialize(deserializer)?;
+        match u32::try_from(asked) {
+            Ok(retries) if retries <= CAP => Ok(Self(retries)),
+            _ => Err(de::Error::custom(with_hint(
+                format_args!("{asked} retries are more than the cap of {CAP}"),
+                format_args!("use 0 to {CAP}: what {CAP} corrections did not fix needs a person"),
+            ))),
+        }
+    }
+}
+
+/// US dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "f64")]
+pub(super) struct Dollars(pub(super) MicroUsd);
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        match MicroUsd::from_usd(dollars) {
+            Some(amount) if amount > MicroUsd(0) => Ok(Self(amount)),
+            _ => Err(de::Error::custom(with_hint(
+                format_args!("{dollars} is not an amount that can be spent"),
+                "use US dollars above zero, such as 2.50",
+            ))),
+        }
+    }
+}
+
+/// A program and its leading arguments: a command line, or a list of words.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "StringOrList")]
+pub(super) struct CommandLine(pub(super) Vec<String>);
+
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "the shape of CommandLine, for its JSON Schema")]
+enum StringOrList {
+    Line(String),
+    Words(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for CommandLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> Visitor<'de> for Words {
+            type Value = Vec<String>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line, or a list of words")
+            }
+
+            fn visit_str<E: de::Error>(self, line: &str) -> Result<Vec<String>, E> {
+                shell_words::split(line).map_err(|_| {
+                    E::custom(with_hint(
+                        "a quote is not closed",
+                        "close it, or use a list of words",
+                    ))
+                })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Vec<String>, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(words))
+            }
+        }
+        let words = deserializer.deserialize_any(Words)?;
+        match words.first() {
+            Some(program) if !program.is_empty() => Ok(Self(words)),
+            _ => Err(de::Error::custom("no program is named")),
+        }
+    }
+}
+
+/// The value of an agent's environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum EnvValue {
+    /// This text.
+    Text(String),
+    /// What our own environment holds under another (or the same) name.
+    From {
+        /// That name.
+        from: String,
+    },
+}
+
+impl<'de> Deserialize<'de> for EnvValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct From {
+            from: String,
+        }
+        struct TextOrFrom;
+        impl<'de> Visitor<'de> for TextOrFrom {
+            type Value = EnvValue;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or { from = \"NAME\" }")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<EnvValue, E> {
+                Ok(EnvValue::Text(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EnvValue, A::Error> {
+                let From { from } = From::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(EnvValue::From { from })
+            }
+        }
+        deserializer.deserialize_any(TextOrFrom)
+    }
+}
