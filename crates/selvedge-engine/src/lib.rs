@@ -1,2 +1,20 @@
-//! Placeholder replaced within the first commits.
+//! Does what Selvedge's state machine asks for: runs agents, checks their work, keeps trees.
+//!
+//! The policy is in `selvedge-core`; this crate acts on the world and answers with what it
+//! observed. It never knows where events are stored: [`drive`] takes an [`EventSink`].
+
+pub mod activity;
+pub mod agents;
+pub mod checks;
 pub mod process;
+pub mod workspace;
+
+mod drive;
+mod effects;
+mod gates;
+mod sink;
+
+pub use drive::{DriveError, Driver, Observer, Stop};
+pub use effects::Site;
+pub use gates::{Verification, verify};
+pub use sink::{Appended, EventSink, SinkError};

@@ -1,0 +1,125 @@
+//! Checks: one thing each that must hold. One trait, one file for each kind of step.
+//!
+//! A check says what it found and how it knows. It never decides what that means for the run, and
+//! what it could not look at is an `error`, never a pass.
+
+mod command;
+mod command_line;
+mod digesting;
+mod evidence;
+mod file_exists;
+mod git_clean;
+mod place;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use selvedge_core::model::{CheckStatus, OutputRef, Step, StepKind};
+use selvedge_digest::Analysis;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::Supervisor;
+
+pub use command_line::{first_program, to_argv};
+pub use place::{Outside, inside};
+
+/// What a check may know of where it runs.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The workspace, canonical.
+    pub workspace: PathBuf,
+    /// Where outputs are kept; exists.
+    pub run_dir: PathBuf,
+    /// Name of this check's output file in there.
+    pub output_file: String,
+    /// Marks every process of the check in its environment.
+    pub tag: String,
+    /// Held for as long as anything of the check's process tree lives.
+    pub lock: PathBuf,
+    /// How to start a supervised process.
+    pub supervisor: Supervisor,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+/// What a check found.
+#[derive(Debug)]
+pub struct Finding {
+    /// What it says.
+    pub status: CheckStatus,
+    /// Why, in one line; always there when it did not pass.
+    pub reason: Option<String>,
+    /// The command's exit code, where it had one.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration: Duration,
+    /// The end of its output, for people.
+    pub output: String,
+    /// The whole output on disk.
+    pub output_ref: Option<OutputRef>,
+    /// What the digest makes of the output, where there was one.
+    pub analysis: Option<Analysis>,
+}
+
+impl Finding {
+    /// A finding without any output.
+    fn plain(status: CheckStatus, reason: Option<String>) -> Self {
+        Self {
+            status,
+            reason,
+            exit_code: None,
+            duration: Duration::ZERO,
+            output: String::new(),
+            output_ref: None,
+            analysis: None,
+        }
+    }
+
+    pub(crate) fn pass() -> Self {
+        Self::plain(CheckStatus::Pass, None)
+    }
+
+    pub(crate) fn fail(reason: impl Into<String>) -> Self {
+        Self::plain(CheckStatus::Fail, Some(reason.into()))
+    }
+
+    pub(crate) fn error(reason: impl Into<String>) -> Self {
+        Self::plain(CheckStatus::Error, Some(reason.into()))
+    }
+
+    pub(crate) fn timeout(reason: impl Into<String>) -> Self {
+        Self::plain(CheckStatus::Timeout, Some(reason.into()))
+    }
+}
+
+/// Why a check has no finding at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckAborted {
+    /// The run is being stopped.
+    #[error("stopped before the check ended")]
+    Cancelled,
+    /// Nothing can be stored any more: going on would lose evidence.
+    #[error("{0}")]
+    Infrastructure(String),
+}
+
+/// One thing that must hold.
+pub trait Check: Send + Sync {
+    /// Looks.
+    fn run<'a>(
+        &'a self,
+        scene: &'a Scene,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Finding, CheckAborted>>;
+}
+
+/// The check that a step asks for.
+pub fn check_for(step: &Step) -> Box<dyn Check> {
+    match step.kind {
+        StepKind::Command => Box::new(command::CommandCheck::exit_code(step)),
+        StepKind::TestPasses => Box::new(command::CommandCheck::with_test_evidence(step)),
+        StepKind::FileExists => Box::new(file_exists::FileExists::new(step)),
+        StepKind::GitClean => Box::new(git_clean::GitClean::new(step)),
+    }
+}

@@ -1,0 +1,170 @@
+//! The machine's effects, carried out: each kind by the room that knows how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use selvedge_core::machine::{Input, Pending, Run};
+use selvedge_core::model::{
+    EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Timestamp, TreeId,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::Progress;
+use crate::agents::{SessionRequest, agent_for};
+use crate::checks::CheckAborted;
+use crate::gates::{Verification, verify};
+use crate::process::Supervisor;
+use crate::workspace::{self, Workspace, WorkspaceError};
+
+/// Where a run's effects take place.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The run's own directory: prompts, transcripts, outputs. Exists, outside the workspace.
+    pub run_dir: PathBuf,
+    /// Snapshots of the workspace; absent when the run takes none.
+    pub workspace: Option<Workspace>,
+    /// How to start a supervised process.
+    pub supervisor: Supervisor,
+}
+
+impl Site {
+    /// The lock that is held for as long as anything of the run's process trees lives.
+    pub fn lock(&self) -> PathBuf {
+        self.run_dir.join("processes.lock")
+    }
+
+    /// Carries out one effect. No answer means that it was stopped before it had one; it stays
+    /// pending.
+    pub(crate) async fn carry_out(
+        &self,
+        run: &Run,
+        pending: &Pending,
+        now: Timestamp,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Option<Input> {
+        let effect = pending.id;
+        match &pending.kind {
+            EffectKind::Snapshot { moment } => Some(self.snapshot(run, effect, *moment).await),
+            EffectKind::Restore { tree } => Some(self.restore(effect, tree.clone()).await),
+            EffectKind::Execute { run_number } => {
+                let outcome = self.execute(run, *run_number, progress, cancel).await;
+                Some(Input::SessionEnded { effect, outcome: Box::new(outcome) })
+            }
+            EffectKind::Verify { run_number } => {
+                let verification = self.verification(run, *run_number, now);
+                match verify(&verification, progress, cancel).await {
+                    Ok(report) => Some(Input::Verified { effect, report: Box::new(report) }),
+                    Err(CheckAborted::Cancelled) => None,
+                    Err(CheckAborted::Infrastructure(error)) => {
+                        Some(Input::Failed { effect, error })
+                    }
+                }
+            }
+        }
+    }
+
+    async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
+        let name = snapshot_name(run, moment);
+        let taken = self
+            .with_workspace(move |workspace| {
+                let snapshot = workspace.snapshot(&name)?;
+                workspace.keep(&snapshot.tree, &name)?;
+                Ok(snapshot)
+            })
+            .await;
+        match taken {
+            Err(error) => Input::Failed { effect, error: format!("cannot keep the tree: {error}") },
+            Ok(snapshot) => Input::Snapshotted {
+                effect,
+                tree: TreeId::new(snapshot.tree.as_str()),
+                left_out: u64::try_from(snapshot.left_out.total).unwrap_or(u64::MAX),
+            },
+        }
+    }
+
+    async fn restore(&self, effect: EffectId, tree: TreeId) -> Input {
+        let restored = self
+            .with_workspace(move |workspace| {
+                workspace.restore(&workspace::TreeId::parse(tree.as_str())?)
+            })
+            .await;
+        match restored {
+            Err(error) => {
+                Input::Failed { effect, error: format!("cannot put the tree back: {error}") }
+            }
+            Ok(restored) => {
+                Input::Restored { effect, replaced: Some(TreeId::new(restored.kept_back.as_str())) }
+            }
+        }
+    }
+
+    async fn with_workspace<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
+    ) -> Result<T, String> {
+        let Some(workspace) = self.workspace.clone() else {
+            return Err("this run takes no snapshots".to_owned());
+        };
+        let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
+        done.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())
+    }
+
+    async fn execute(
+        &self,
+        run: &Run,
+        run_number: u32,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> SessionOutcome {
+        let Some(attempt) = run.attempt(run_number) else {
+            let error = format!("attempt {run_number} was never begun");
+            return SessionOutcome::failed(SessionStatus::Infra, error);
+        };
+        let cap = run.spec.budget.cost_micro_usd;
+        let request = SessionRequest {
+            agent: run.spec.agent.clone(),
+            prompt: attempt.prompt.clone(),
+            previous_output: run
+                .reported()
+                .next_back()
+                .and_then(|(before, _)| before.session.as_ref())
+                .map(|session| session.text.clone()),
+            run_number,
+            workspace: run.spec.workspace.clone(),
+            limits: run.spec.limits,
+            cost_left: cap.map(|cap| MicroUsd(cap.0.saturating_sub(run.cost().at_least().0))),
+            run_dir: self.run_dir.clone(),
+            tag: format!("{}.{run_number}", run.run_id),
+            lock: self.lock(),
+            supervisor: self.supervisor.clone(),
+        };
+        agent_for(&run.spec.agent).run(&request, progress, cancel).await
+    }
+
+    fn verification(&self, run: &Run, run_number: u32, now: Timestamp) -> Verification {
+        Verification {
+            task_id: run.spec.task_id,
+            run_number,
+            plan: run.spec.verification.clone(),
+            limit: Duration::from_millis(run.spec.verification_timeout_ms),
+            workspace: run.spec.workspace.clone(),
+            run_dir: self.run_dir.clone(),
+            tag: format!("{}.{run_number}", run.run_id),
+            lock: self.lock(),
+            supervisor: self.supervisor.clone(),
+            tree: run.attempt(run_number).and_then(|attempt| attempt.tree.clone()),
+            started_at: now,
+        }
+    }
+}
+
+/// The name under which a tree is kept: unique within the shadow directory, which many runs share.
+fn snapshot_name(run: &Run, moment: SnapshotMoment) -> String {
+    let run_id = run.run_id;
+    match moment {
+        SnapshotMoment::Start => format!("{run_id}/start"),
+        SnapshotMoment::After => format!("{run_id}/{}", run.attempts.len()),
+        SnapshotMoment::Rescue => format!("{run_id}/rescued-{}", run.rescued.len() + 1),
+    }
+}
