@@ -1,0 +1,82 @@
+//! Reading stored bytes back: one `git cat-file` that is asked for blob after blob.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use super::error::WorkspaceError;
+use super::git::{self, Git};
+use super::shadow::Shadow;
+
+const DOING: &str = "read a snapshot";
+
+/// A reader of blobs. Dropping it ends its process.
+pub(super) struct Blobs {
+    child: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    place: PathBuf,
+}
+
+impl Blobs {
+    pub(super) fn open(git: &Git, shadow: &Shadow) -> Result<Self, WorkspaceError> {
+        let place = shadow.dir().to_owned();
+        let mut command = git.command(&place, &place);
+        command
+            .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command
+            .spawn()
+            .map_err(|e| WorkspaceError::io(DOING, &place, e))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(questions), Some(stdout)) => Ok(Self {
+                child,
+                questions,
+                answers: BufReader::new(stdout),
+                place,
+            }),
+            _ => Err(WorkspaceError::io(
+                DOING,
+                &place,
+                io::ErrorKind::BrokenPipe.into(),
+            )),
+        }
+    }
+
+    /// Writes the bytes of the object called `name`; an error of `to` comes back as it is.
+    pub(super) fn copy(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
+        writeln!(self.questions, "{name}")?;
+        let mut head = String::new();
+        self.answers.read_line(&mut head)?;
+        let size = head
+            .trim_end()
+            .rsplit_once(' ')
+            .and_then(|(_, size)| size.parse::<u64>().ok());
+        let Some(size) = size else {
+            let place = self.place.display();
+            return Err(io::Error::other(format!("{name} is missing from {place}")));
+        };
+        let copied = io::copy(&mut (&mut self.answers).take(size), to)?;
+        let mut end = [0];
+        self.answers.read_exact(&mut end)?;
+        if copied == size {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+
+    pub(super) fn read(&mut self, name: &str) -> Result<Vec<u8>, WorkspaceError> {
+        let mut bytes = Vec::new();
+        self.copy(name, &mut bytes)
+            .map_err(|e| WorkspaceError::io(DOING, &self.place, e))?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Blobs {
+    fn drop(&mut self) {
+        git::end(&mut self.child);
+    }
+}

@@ -1,0 +1,165 @@
+//! Calling the git program so that nothing but its own code runs: an absolute path that lies outside
+//! the workspace, an environment of a few fixed variables, and no settings but those given here. A
+//! call always names its git directory, and that directory is always one of ours, except where
+//! `status.rs` reads the settings of the person's repository as data.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::error::WorkspaceError;
+
+/// How long one call may take before it counts as hung (a pipe named `.gitignore` would block git for
+/// ever).
+const CALL_LIMIT: Duration = Duration::from_mins(2);
+
+/// Settings that beat any file's.
+const SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.untrackedCache=false",
+    "core.quotePath=false",
+    // Names that only other systems find dangerous are ordinary files here.
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+    "safe.bareRepository=explicit",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// The whole environment of a call, besides `PATH` and the `GIT_DIR` family.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("LC_ALL", "C"),
+];
+
+/// The git program, found once.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    program: PathBuf,
+}
+
+impl Git {
+    /// Finds git on `PATH`, passing over relative entries and whatever lies inside `workspace`: an
+    /// agent can write there.
+    pub(super) fn find(workspace: &Path) -> Result<Self, WorkspaceError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        Self::find_on(&path, workspace).ok_or(WorkspaceError::GitMissing)
+    }
+
+    fn find_on(path: &OsStr, workspace: &Path) -> Option<Self> {
+        env::split_paths(path)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join("git"))
+            .find(|program| is_program(program) && !lies_in(program, workspace))
+            .map(|program| Self { program })
+    }
+
+    /// A call on `git_dir`, from the folder `from`, ready for its subcommand.
+    pub(super) fn command(&self, git_dir: &Path, from: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().envs(ENVIRONMENT.iter().copied());
+        if let Some(beside) = self.program.parent() {
+            command.env("PATH", beside);
+        }
+        command.env("GIT_DIR", git_dir).current_dir(from);
+        for setting in SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// Whether the name or what it links to is inside `folder` (which is canonical).
+fn lies_in(program: &Path, folder: &Path) -> bool {
+    program.starts_with(folder)
+        || fs::canonicalize(program).is_ok_and(|target| target.starts_with(folder))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs `command` to its end and returns what it printed; anything but exit 0 is an error.
+pub(super) fn answer(
+    command: Command,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let output = run(command, doing, place)?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(WorkspaceError::git(
+            doing,
+            place,
+            output.status.to_string(),
+            &output.stderr,
+        ))
+    }
+}
+
+/// Runs `command` to its end, whatever its exit status.
+pub(super) fn run(
+    mut command: Command,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Output, WorkspaceError> {
+    let broken = |e| WorkspaceError::io(doing, place, e);
+    let mut child = command.spawn().map_err(broken)?;
+    let stdout = drain(child.stdout.take());
+    let stderr = drain(child.stderr.take());
+    let Ok(stdout) = stdout.recv_timeout(CALL_LIMIT) else {
+        end(&mut child);
+        return Err(WorkspaceError::GitTooSlow {
+            doing,
+            place: place.to_owned(),
+            seconds: CALL_LIMIT.as_secs(),
+        });
+    };
+    let status = child.wait().map_err(broken)?;
+    let stderr = stderr.recv().unwrap_or_else(|_| Ok(Vec::new()));
+    Ok(Output {
+        status,
+        stdout: stdout.map_err(broken)?,
+        stderr: stderr.map_err(broken)?,
+    })
+}
+
+/// Kills a child and collects it, so that no zombie stays.
+pub(super) fn end(child: &mut Child) {
+    // Both fail only when the child is gone already.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Reads a pipe on a thread of its own: two pipes read in turn would block each other.
+fn drain<R: Read + Send + 'static>(pipe: Option<R>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes));
+        // Nobody listens once the call has been given up.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    receiver
+}

@@ -1,0 +1,160 @@
+//! The names git gives to what the shadow directory holds: SHA-256 in hexadecimal. The shadow uses
+//! SHA-256 whatever the person's repository uses, so that no crafted collision can pass for a tree.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::error::WorkspaceError;
+
+const HEX_DIGITS: usize = 64;
+
+/// The identity of a snapshot: equal ids mean equal bytes, names, modes and empty folders.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TreeId(String);
+
+impl TreeId {
+    /// Reads the 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// The text is anything else.
+    pub fn parse(text: &str) -> Result<Self, WorkspaceError> {
+        text.parse()
+    }
+
+    /// The 64 hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for TreeId {
+    type Error = WorkspaceError;
+
+    // Invariant: a tree id is hexadecimal, so it can stand in an argument list without being an option.
+    fn try_from(text: String) -> Result<Self, WorkspaceError> {
+        let hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if hex && text.len() == HEX_DIGITS {
+            Ok(Self(text))
+        } else {
+            Err(WorkspaceError::BadTreeId { text })
+        }
+    }
+}
+
+impl FromStr for TreeId {
+    type Err = WorkspaceError;
+
+    fn from_str(text: &str) -> Result<Self, WorkspaceError> {
+        text.to_owned().try_into()
+    }
+}
+
+impl From<TreeId> for String {
+    fn from(id: TreeId) -> Self {
+        id.0
+    }
+}
+
+/// The identity of one file's bytes, as git computes it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlobId([u8; HEX_DIGITS / 2]);
+
+impl BlobId {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut hasher = BlobHasher::new(bytes.len() as u64);
+        hasher.update(bytes);
+        hasher.finish()
+    }
+
+    pub(super) fn from_hex(hex: &[u8]) -> Option<Self> {
+        let mut id = [0; HEX_DIGITS / 2];
+        let (pairs, rest) = hex.as_chunks::<2>();
+        if pairs.len() != id.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in id.iter_mut().zip(pairs) {
+            *byte = nibble(*high)? << 4 | nibble(*low)?;
+        }
+        Some(Self(id))
+    }
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Computes a [`BlobId`] while the bytes go by. Git hashes the length first, so it must be known.
+pub(super) struct BlobHasher(Sha256);
+
+impl BlobHasher {
+    pub(super) fn new(length: u64) -> Self {
+        Self(Sha256::new_with_prefix(format!("blob {length}\0")))
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(super) fn finish(self) -> BlobId {
+        BlobId(self.0.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blob_ids_are_the_ones_git_computes() {
+        // `printf abc | git hash-object --stdin` in a SHA-256 repository.
+        let id = BlobId::of(b"abc");
+        assert_eq!(
+            id.to_string(),
+            "c1cf6e465077930e88dc5136641d402f72a229ddd996f627d60e9639eaba35a6"
+        );
+        assert_eq!(BlobId::from_hex(id.to_string().as_bytes()), Some(id));
+    }
+
+    #[test]
+    fn a_tree_id_can_never_be_an_option() {
+        for text in [
+            "",
+            "--output=/etc/passwd",
+            "HEAD",
+            &"A".repeat(64),
+            &"a".repeat(63),
+        ] {
+            assert!(
+                text.parse::<TreeId>().is_err(),
+                "{text:?} was taken for a tree id"
+            );
+        }
+        assert!("0123456789abcdef".repeat(4).parse::<TreeId>().is_ok());
+    }
+}

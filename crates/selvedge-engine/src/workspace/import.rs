@@ -1,0 +1,261 @@
+//! Storing a snapshot: one `git fast-import` that is told what differs from the last one. It takes
+//! bytes and nothing else, so no attribute or filter can touch them. It is started by the first
+//! difference; without any there is no process.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::error::WorkspaceError;
+use super::git::{self, Git};
+use super::ids::TreeId;
+use super::shadow::{LATEST, Shadow};
+
+/// Where the workspace's files stand in a snapshot's tree.
+pub(super) const FILES: &str = "files";
+/// Where the manifest stands.
+pub(super) const MANIFEST: &str = "manifest";
+
+const DOING: &str = "store a snapshot";
+const BUFFER: usize = 256 * 1024;
+
+/// Larger files are neither held in memory nor compared with others by git.
+const SETTINGS: &[&str] = &[
+    "core.bigFileThreshold=1m",
+    "core.compression=1",
+    "fastimport.unpackLimit=1",
+];
+
+/// What a path is to become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    Executable,
+    Link,
+}
+
+impl Kind {
+    pub(super) fn git_mode(self) -> &'static str {
+        match self {
+            Self::Plain => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+        }
+    }
+
+    pub(super) fn from_git_mode(mode: &[u8]) -> Option<Self> {
+        [Self::Plain, Self::Executable, Self::Link]
+            .into_iter()
+            .find(|kind| kind.git_mode().as_bytes() == mode)
+    }
+}
+
+/// A snapshot being stored. Dropping it unfinished stores nothing.
+pub(super) struct Import<'a> {
+    git: &'a Git,
+    shadow: &'a Shadow,
+    base: Option<TreeId>,
+    label: &'a str,
+    process: Option<Process>,
+}
+
+struct Process {
+    child: Child,
+    input: BufWriter<ChildStdin>,
+}
+
+impl<'a> Import<'a> {
+    pub(super) fn new(
+        git: &'a Git,
+        shadow: &'a Shadow,
+        base: Option<TreeId>,
+        label: &'a str,
+    ) -> Self {
+        Self {
+            git,
+            shadow,
+            base,
+            label,
+            process: None,
+        }
+    }
+
+    /// Takes a file out. All removals come before the first addition: a folder may take its name.
+    pub(super) fn remove(&mut self, path: &Path) -> Result<(), WorkspaceError> {
+        self.say(|input| {
+            input.write_all(b"D ")?;
+            write_path(input, path)?;
+            input.write_all(b"\n")
+        })
+    }
+
+    /// Puts a file in, or in place of what was there.
+    pub(super) fn add(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        bytes: &[u8],
+    ) -> Result<(), WorkspaceError> {
+        let length = bytes.len() as u64;
+        self.add_from(path, kind, length, bytes).map(drop)
+    }
+
+    /// Puts in a file of `length` bytes, and says whether the reader gave that many. When it did not,
+    /// the snapshot cannot be finished.
+    pub(super) fn add_from(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        length: u64,
+        bytes: impl Read,
+    ) -> Result<bool, WorkspaceError> {
+        let mut copied = 0;
+        self.say(|input| {
+            write!(input, "M {} inline ", kind.git_mode())?;
+            write_path(input, path)?;
+            write!(input, "\ndata {length}\n")?;
+            copied = io::copy(&mut bytes.take(length), input)?;
+            input.write_all(b"\n")
+        })?;
+        Ok(copied == length)
+    }
+
+    /// Ends the import; the tree is the last one when nothing differed.
+    pub(super) fn finish(mut self) -> Result<TreeId, WorkspaceError> {
+        if self.process.is_none()
+            && let Some(base) = self.base.take()
+        {
+            return Ok(base);
+        }
+        self.say(|input| {
+            input.write_all(b"\nls :1 \"\"\ndone\n")?;
+            input.flush()
+        })?;
+        let Process { child, input } = self.running()?;
+        drop(input);
+        let place = self.shadow.dir();
+        let output = child
+            .wait_with_output()
+            .map_err(|e| WorkspaceError::io(DOING, place, e))?;
+        if !output.status.success() {
+            let status = output.status.to_string();
+            return Err(WorkspaceError::git(DOING, place, status, &output.stderr));
+        }
+        listed_tree(&output.stdout).ok_or_else(|| WorkspaceError::UnexpectedAnswer {
+            doing: DOING,
+            place: place.to_owned(),
+            detail: format!("no tree in {:?}", String::from_utf8_lossy(&output.stdout)),
+        })
+    }
+
+    /// Writes to git, starting it first if need be. When it has ended early, it is asked why.
+    fn say(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<()>,
+    ) -> Result<(), WorkspaceError> {
+        let mut process = self.running()?;
+        match write(&mut process.input) {
+            Ok(()) => {
+                self.process = Some(process);
+                Ok(())
+            }
+            Err(e) => Err(process.why_it_ended(e, self.shadow.dir())),
+        }
+    }
+
+    fn running(&mut self) -> Result<Process, WorkspaceError> {
+        self.process.take().map_or_else(|| self.start(), Ok)
+    }
+
+    fn start(&self) -> Result<Process, WorkspaceError> {
+        let place = self.shadow.dir();
+        let broken = |e| WorkspaceError::io(DOING, place, e);
+        let mut command = self.git.command(place, place);
+        for setting in SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        command
+            .args(["fast-import", "--quiet", "--force", "--done"])
+            .stdin(Stdio::piped());
+        let mut child = command.spawn().map_err(broken)?;
+        let Some(stdin) = child.stdin.take() else {
+            return Err(broken(io::ErrorKind::BrokenPipe.into()));
+        };
+        let mut process = Process {
+            child,
+            input: BufWriter::with_capacity(BUFFER, stdin),
+        };
+        match self.write_head(&mut process.input) {
+            Ok(()) => Ok(process),
+            Err(e) => Err(process.why_it_ended(e, place)),
+        }
+    }
+
+    /// A commit without parents, so that an old snapshot can be forgotten while a newer one is kept.
+    fn write_head(&self, input: &mut impl Write) -> io::Result<()> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        writeln!(
+            input,
+            "commit {LATEST}\nmark :1\ncommitter selvedge <> {now} +0000"
+        )?;
+        writeln!(input, "data {}\n{}", self.label.len(), self.label)?;
+        match &self.base {
+            Some(tree) => writeln!(input, "M 040000 {tree} \"\""),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Process {
+    fn why_it_ended(self, error: io::Error, place: &Path) -> WorkspaceError {
+        let Self { mut child, input } = self;
+        // What is still in the buffer has nobody to read it.
+        drop(input.into_parts());
+        let mut stderr = Vec::new();
+        if let Some(mut pipe) = child.stderr.take() {
+            // Whatever could be read of the reason is better than none.
+            let _ = pipe.read_to_end(&mut stderr);
+        }
+        git::end(&mut child);
+        if stderr.is_empty() {
+            WorkspaceError::io(DOING, place, error)
+        } else {
+            WorkspaceError::git(DOING, place, error.to_string(), &stderr)
+        }
+    }
+}
+
+impl Drop for Import<'_> {
+    fn drop(&mut self) {
+        if let Some(Process { mut child, input }) = self.process.take() {
+            // Without "done" git stores no ref; flushing the rest would be work for nothing.
+            drop(input.into_parts());
+            git::end(&mut child);
+        }
+    }
+}
+
+/// Writes a path quoted, so that any byte can stand in it.
+fn write_path(input: &mut impl Write, path: &Path) -> io::Result<()> {
+    input.write_all(b"\"")?;
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' => input.write_all(b"\\\"")?,
+            b'\\' => input.write_all(b"\\\\")?,
+            b'\n' => input.write_all(b"\\n")?,
+            other => input.write_all(&[*other])?,
+        }
+    }
+    input.write_all(b"\"")
+}
+
+/// The id in `040000 tree ID\t`.
+fn listed_tree(answer: &[u8]) -> Option<TreeId> {
+    let line = str::from_utf8(answer).ok()?;
+    line.strip_prefix("040000 tree ")?.trim_end().parse().ok()
+}

@@ -1,0 +1,161 @@
+//! What the last snapshot found, file by file, kept in the shadow directory so that the next one reads
+//! only what changed since. Losing it costs time and nothing else; one that cannot be read is none.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::error::WorkspaceError;
+use super::fingerprint::Fingerprint;
+use super::ids::{BlobId, TreeId};
+use super::shadow;
+
+/// The first record, changed whenever the form changes.
+const FORM: &[u8] = b"selvedge inventory 1";
+
+/// One stored file or link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) print: Fingerprint,
+    pub(super) blob: BlobId,
+    /// Whether an equal fingerprint means equal bytes.
+    pub(super) settled: bool,
+}
+
+/// The last snapshot and what went into it.
+#[derive(Debug)]
+pub(super) struct Inventory {
+    pub(super) tree: TreeId,
+    pub(super) manifest: BlobId,
+    pub(super) files: BTreeMap<PathBuf, Stored>,
+}
+
+impl Inventory {
+    pub(super) fn load(path: &Path) -> Option<Self> {
+        Self::from_bytes(&fs::read(path).ok()?)
+    }
+
+    pub(super) fn save(&self, path: &Path) -> Result<(), WorkspaceError> {
+        shadow::write_whole(path, &self.to_bytes())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = FORM.to_vec();
+        let head = format!("\0{} {} {}\0", self.files.len(), self.tree, self.manifest);
+        bytes.extend_from_slice(head.as_bytes());
+        for (
+            path,
+            Stored {
+                print,
+                blob,
+                settled,
+            },
+        ) in &self.files
+        {
+            let Fingerprint {
+                mode,
+                size,
+                inode,
+                modified,
+                changed,
+            } = print;
+            let settled = u8::from(*settled);
+            let fields = format!(
+                "{settled} {mode:o} {size} {inode} {} {} {} {} {blob} ",
+                modified.0, modified.1, changed.0, changed.1
+            );
+            bytes.extend_from_slice(fields.as_bytes());
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        if records.next()? != FORM {
+            return None;
+        }
+        let mut head = str::from_utf8(records.next()?).ok()?.split(' ');
+        let count: usize = head.next()?.parse().ok()?;
+        let tree = head.next()?.parse().ok()?;
+        let manifest = BlobId::from_hex(head.next()?.as_bytes())?;
+        let files: BTreeMap<_, _> = records.map(file).collect::<Option<_>>()?;
+        // Invariant: an inventory lists every file of its tree. One cut short would hide deletions.
+        (files.len() == count).then_some(Self {
+            tree,
+            manifest,
+            files,
+        })
+    }
+}
+
+fn file(record: &[u8]) -> Option<(PathBuf, Stored)> {
+    let mut fields = record.splitn(10, |byte| *byte == b' ');
+    let mut text = || str::from_utf8(fields.next()?).ok();
+    let settled = text()? == "1";
+    let print = Fingerprint {
+        mode: u32::from_str_radix(text()?, 8).ok()?,
+        size: text()?.parse().ok()?,
+        inode: text()?.parse().ok()?,
+        modified: (text()?.parse().ok()?, text()?.parse().ok()?),
+        changed: (text()?.parse().ok()?, text()?.parse().ok()?),
+    };
+    let blob = BlobId::from_hex(text()?.as_bytes())?;
+    let path = PathBuf::from(OsString::from_vec(fields.next()?.to_vec()));
+    Some((
+        path,
+        Stored {
+            print,
+            blob,
+            settled,
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inventory() -> Inventory {
+        let print = Fingerprint {
+            mode: 0o100_644,
+            size: 3,
+            inode: 7,
+            modified: (-1, 999_999_999),
+            changed: (1_700_000_000, 5),
+        };
+        let stored = Stored {
+            print,
+            blob: BlobId::of(b"abc"),
+            settled: true,
+        };
+        let path = PathBuf::from(OsString::from_vec(b"a b/\n\xfe 1".to_vec()));
+        Inventory {
+            tree: "ab".repeat(32).parse().unwrap(),
+            manifest: BlobId::of(b""),
+            files: BTreeMap::from([(path, stored)]),
+        }
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let bytes = inventory().to_bytes();
+        let loaded = Inventory::from_bytes(&bytes).unwrap();
+        assert_eq!(loaded.to_bytes(), bytes);
+        assert_eq!(loaded.files, inventory().files);
+    }
+
+    #[test]
+    fn a_torn_inventory_is_none() {
+        let bytes = inventory().to_bytes();
+        for end in 0..bytes.len() {
+            assert!(
+                Inventory::from_bytes(&bytes[..end]).is_none(),
+                "took {end} bytes for all"
+            );
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Keeping a second run out of a folder. The kernel holds the lock and lets go of it when the process
+//! dies, however it dies; the file's content says who has it. The file itself is never removed:
+//! removing it would let two processes lock two files of one name.
+
+use std::fmt::Write as _;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write as _};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::error::WorkspaceError;
+
+/// A run id is short; more than this is not one.
+const ID_LIMIT: u64 = 256;
+
+/// Why a folder could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another run has it.
+    #[error("{} is in use by run {run_id}; wait for it, cancel it, or work in another folder", dir.display())]
+    Held {
+        /// The run, as it was written by its process.
+        run_id: String,
+        /// The folder, canonical.
+        dir: PathBuf,
+    },
+    /// The lock could not be tried.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+/// A folder that belongs to one run for as long as this lives.
+#[derive(Debug)]
+pub struct WorkspaceLock {
+    file: File,
+}
+
+impl WorkspaceLock {
+    /// Locks `dir` for a run, by a file under `state_dir`.
+    ///
+    /// # Errors
+    /// Another run has it, or the file cannot be made.
+    pub fn lock(state_dir: &Path, dir: &Path, run_id: &str) -> Result<Self, LockError> {
+        let dir = super::canonical_dir(dir)?;
+        let path = lock_path(state_dir, &dir);
+        let broken = |e| WorkspaceError::io("lock", &path, e);
+        let mut file = open(&path).map_err(broken)?;
+        match file.try_lock() {
+            Ok(()) => {
+                write_id(&mut file, run_id).map_err(broken)?;
+                Ok(Self { file })
+            }
+            Err(TryLockError::WouldBlock) => {
+                let run_id = read_id(&mut file).map_err(broken)?;
+                Err(LockError::Held { run_id, dir })
+            }
+            Err(TryLockError::Error(e)) => Err(broken(e).into()),
+        }
+    }
+}
+
+impl Drop for WorkspaceLock {
+    fn drop(&mut self) {
+        // Closing the file unlocks it; a name left behind would only mislead a reader.
+        let _ = self.file.set_len(0);
+    }
+}
+
+fn lock_path(state_dir: &Path, dir: &Path) -> PathBuf {
+    let mut name = String::new();
+    for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(16) {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    state_dir.join("locks").join(name + ".lock")
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(locks) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(locks)?;
+    }
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn write_id(file: &mut File, run_id: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(run_id.as_bytes())
+}
+
+fn read_id(file: &mut File) -> io::Result<String> {
+    let mut id = String::new();
+    file.take(ID_LIMIT).read_to_string(&mut id)?;
+    Ok(if id.is_empty() {
+        "(starting)".to_owned()
+    } else {
+        id
+    })
+}

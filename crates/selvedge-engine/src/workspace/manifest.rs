@@ -1,0 +1,150 @@
+//! What a snapshot must remember and a git tree cannot hold: permission bits besides the executable
+//! one, and empty folders. It is stored beside the files, as a blob of records that end in NUL, so it
+//! is part of the snapshot's identity.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::coverage::Rules;
+use super::inventory::Stored;
+
+/// Permission bits of a file that git calls executable, and of any folder.
+pub(super) const EXECUTABLE: u32 = 0o755;
+/// Permission bits of any other file.
+pub(super) const PLAIN: u32 = 0o644;
+const OWNER_EXECUTES: u32 = 0o100;
+
+/// The permission bits that git's own mode stands for.
+pub(super) fn usual_permissions(executable: bool) -> u32 {
+    if executable { EXECUTABLE } else { PLAIN }
+}
+
+/// Whether git calls a file of these permission bits executable.
+pub(super) fn is_executable(permissions: u32) -> bool {
+    permissions & OWNER_EXECUTES != 0
+}
+
+/// The part of a snapshot that is not in its tree of files.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Manifest {
+    /// Which rules the snapshot was taken by.
+    pub(super) rules: Rules,
+    /// Permission bits of files, where they are not the usual ones.
+    pub(super) files: BTreeMap<PathBuf, u32>,
+    /// Permission bits of folders that are empty, or have other than the usual ones.
+    pub(super) folders: BTreeMap<PathBuf, u32>,
+}
+
+impl Manifest {
+    pub(super) fn of(
+        rules: Rules,
+        files: &BTreeMap<PathBuf, Stored>,
+        folders: &BTreeMap<PathBuf, u32>,
+        empty: &BTreeSet<PathBuf>,
+    ) -> Self {
+        let covered = parents(files.keys().chain(empty));
+        let is_unusual = |bits: u32| bits != usual_permissions(is_executable(bits));
+        let files = files
+            .iter()
+            .filter(|(_, stored)| !stored.print.is_link() && is_unusual(stored.print.permissions()))
+            .map(|(path, stored)| (path.clone(), stored.print.permissions()))
+            .collect();
+        let folders = folders
+            .iter()
+            .filter(|(path, bits)| {
+                empty.contains(*path) || **bits != EXECUTABLE && covered.contains(path.as_path())
+            })
+            .map(|(path, bits)| (path.clone(), *bits))
+            .collect();
+        Self {
+            rules,
+            files,
+            folders,
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let rules = match self.rules {
+            Rules::Repository => "repository",
+            Rules::Folder => "folder",
+        };
+        let mut bytes = format!("rules {rules}\0").into_bytes();
+        let records = self.folders.iter().map(|record| ('d', record));
+        for (kind, (path, mode)) in records.chain(self.files.iter().map(|record| ('f', record))) {
+            bytes.extend_from_slice(format!("{kind} {mode:o} ").as_bytes());
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    /// Reads what [`Manifest::to_bytes`] wrote; nothing for anything else.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        let rules = match records.next()? {
+            b"rules repository" => Rules::Repository,
+            b"rules folder" => Rules::Folder,
+            _ => return None,
+        };
+        let mut manifest = Self {
+            rules,
+            files: BTreeMap::new(),
+            folders: BTreeMap::new(),
+        };
+        for record in records {
+            let mut fields = record.splitn(3, |byte| *byte == b' ');
+            let kind = fields.next()?;
+            let mode = u32::from_str_radix(str::from_utf8(fields.next()?).ok()?, 8).ok()?;
+            let path = PathBuf::from(OsString::from_vec(fields.next()?.to_vec()));
+            match kind {
+                b"d" => manifest.folders.insert(path, mode),
+                b"f" => manifest.files.insert(path, mode),
+                _ => return None,
+            };
+        }
+        Some(manifest)
+    }
+}
+
+/// Every folder above one of these paths.
+pub(super) fn parents<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> HashSet<&'p Path> {
+    let mut parents = HashSet::new();
+    for path in paths {
+        for parent in path.ancestors().skip(1) {
+            if !parents.insert(parent) {
+                break;
+            }
+        }
+    }
+    parents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let odd = PathBuf::from(OsString::from_vec(b"a b\n\xff/0644 c".to_vec()));
+        let manifest = Manifest {
+            rules: Rules::Folder,
+            files: BTreeMap::from([(odd.clone(), 0o600)]),
+            folders: BTreeMap::from([(odd, 0o700), (PathBuf::from("empty"), 0o755)]),
+        };
+        assert_eq!(Manifest::from_bytes(&manifest.to_bytes()), Some(manifest));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"rules none\0",
+            b"rules folder\0x 644 a\0",
+            b"rules folder\0f 9 a\0",
+        ] {
+            assert_eq!(Manifest::from_bytes(bytes), None, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The bytes a run works on: snapshots of them, the way back to any snapshot, what differs between
+//! two, and the lock that keeps a second run out.
+//!
+//! Git stores the snapshots, in a *shadow* git directory outside the workspace, but never reads the
+//! work tree for them: it is asked which files the ignore rules leave standing, then handed bytes that
+//! were read here. So no attribute, filter, hook or setting of the workspace's own repository can run
+//! or change a byte, and the person's index, refs and stash are never written.
+//!
+//! Everything here blocks; callers on an async runtime use `spawn_blocking`.
+
+mod anchored;
+mod blobs;
+mod coverage;
+mod diff;
+mod error;
+mod fingerprint;
+mod git;
+mod ids;
+mod import;
+mod inventory;
+mod keep;
+mod lock;
+mod manifest;
+mod obstacles;
+mod repository;
+mod restore;
+mod shadow;
+mod snapshot;
+mod status;
+mod store;
+mod survey;
+mod target;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use coverage::{LeftOut, LeftOuts, Limits, Reason};
+pub use diff::{Change, ChangedFile, Diff, DiffOptions};
+pub use error::WorkspaceError;
+pub use ids::TreeId;
+pub use lock::{LockError, WorkspaceLock};
+pub use restore::Restored;
+pub use snapshot::Snapshot;
+pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
+
+use git::Git;
+use repository::Repository;
+use shadow::Shadow;
+
+/// One folder that runs work in, and the shadow git directory that keeps its snapshots.
+///
+/// Snapshots cover the folder that was given and nothing beside it, even when it lies deep inside a
+/// repository: a run in one package of a monorepo must neither copy nor put back its neighbours. The
+/// ignore rules of the whole repository still apply, as a person would expect.
+///
+/// A shadow directory belongs to one folder. Calls that write to it wait for each other, across
+/// processes too; [`WorkspaceLock`] is what keeps two *runs* apart.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    git: Git,
+    dir: PathBuf,
+    repository: Option<Repository>,
+    shadow: Shadow,
+    limits: Limits,
+    excludes: Option<PathBuf>,
+}
+
+impl Workspace {
+    /// Opens `dir`, laying out `shadow_dir` (readable by its owner only) when it is not there yet.
+    ///
+    /// # Errors
+    /// `dir` is not a folder, git is not installed, or the shadow directory cannot be made or lies
+    /// inside `dir`.
+    pub fn open(dir: &Path, shadow_dir: &Path) -> Result<Self, WorkspaceError> {
+        let dir = canonical_dir(dir)?;
+        let git = Git::find(&dir)?;
+        let shadow = Shadow::open(shadow_dir, &dir)?;
+        let repository = Repository::containing(&dir);
+        Ok(Self {
+            git,
+            dir,
+            repository,
+            shadow,
+            limits: Limits::default(),
+            excludes: None,
+        })
+    }
+
+    /// The same workspace with other limits on what a snapshot covers.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same workspace, also ignoring what `file` lists: the person's own `core.excludesFile`,
+    /// which git would read from settings that are switched off here.
+    #[must_use]
+    pub fn with_excludes(mut self, file: PathBuf) -> Self {
+        self.excludes = Some(file);
+        self
+    }
+
+    /// The folder, canonical.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether the folder lies in a git repository.
+    pub fn is_git(&self) -> bool {
+        self.repository.is_some()
+    }
+
+    /// The root of the repository's work tree, which is the folder itself or holds it.
+    pub fn repository_root(&self) -> Option<&Path> {
+        self.repository.as_ref().map(Repository::root)
+    }
+
+    /// What the *person's* repository says has changed, read without running anything of it.
+    ///
+    /// # Errors
+    /// The folder is in no repository, or git cannot read it.
+    pub fn status(&self) -> Result<Dirty, WorkspaceError> {
+        status::status_with(&self.git, &self.dir, self.excludes.as_deref())
+    }
+}
+
+fn canonical_dir(dir: &Path) -> Result<PathBuf, WorkspaceError> {
+    let canonical =
+        fs::canonicalize(dir).map_err(|e| WorkspaceError::io("find the workspace", dir, e))?;
+    if canonical.is_dir() {
+        Ok(canonical)
+    } else {
+        Err(WorkspaceError::NotAFolder { path: canonical })
+    }
+}
+
+/// Whether a name is a repository's own records: in any case, as file systems and git itself see it.
+fn is_repository_data(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}

@@ -1,0 +1,37 @@
+//! What stands in the way of a restore. It is looked for before anything is changed: bytes that no
+//! snapshot covers are never removed, so such a restore is refused whole.
+
+use std::path::Path;
+
+use super::error::WorkspaceError;
+use super::snapshot::Taken;
+use super::target::Target;
+
+/// Refuses when something uncovered stands where the target has a file, or has a folder.
+pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), WorkspaceError> {
+    for left_out in &current.left_out {
+        let path = left_out.path.as_path();
+        let wanted_above = path
+            .ancestors()
+            .find(|above| target.files.contains_key(*above));
+        let is_folder = current.folders.contains_key(path) || left_out.size.is_none();
+        let wanted_as_folder = target.folders.contains_key(path) && !is_folder;
+        if let Some(wanted) = wanted_above.or(wanted_as_folder.then_some(path)) {
+            return Err(WorkspaceError::InTheWay {
+                path: path.to_owned(),
+                wanted: wanted.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a covered path must go before the target can be written: a file where the target has a
+/// folder, or anything at or below where the target has a file.
+pub(super) fn must_go_first(path: &Path, target: &Target) -> bool {
+    target.folders.contains_key(path)
+        || path
+            .ancestors()
+            .skip(1)
+            .any(|above| target.files.contains_key(above))
+}

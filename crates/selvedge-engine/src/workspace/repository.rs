@@ -1,0 +1,92 @@
+//! Where the person's repository is, found by looking for `.git` upwards from a folder. Its files are
+//! named here to be read as data (ignore rules, the list of tracked files); nothing here asks git to
+//! trust them, and nothing writes to them.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A pointer file is one line; anything longer is none.
+const POINTER_LIMIT: u64 = 8 * 1024;
+
+/// A repository with a work tree.
+#[derive(Debug, Clone)]
+pub(super) struct Repository {
+    root: PathBuf,
+    records: PathBuf,
+}
+
+impl Repository {
+    /// The innermost repository whose work tree holds `dir`.
+    pub(super) fn containing(dir: &Path) -> Option<Self> {
+        dir.ancestors().find_map(Self::at)
+    }
+
+    /// The repository whose work tree begins at `root`.
+    pub(super) fn at(root: &Path) -> Option<Self> {
+        let entry = root.join(".git");
+        let kind = fs::metadata(&entry).ok()?;
+        let records = if kind.is_dir() {
+            entry
+        } else {
+            pointed_to(&entry, b"gitdir: ", root)?
+        };
+        let complete = fs::symlink_metadata(records.join("HEAD")).is_ok();
+        complete.then(|| Self {
+            root: root.to_owned(),
+            records,
+        })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The git directory: `.git`, or what the `.git` file points to.
+    pub(super) fn records(&self) -> &Path {
+        &self.records
+    }
+
+    /// The git directory that linked work trees share.
+    pub(super) fn shared(&self) -> PathBuf {
+        pointed_to(&self.records.join("commondir"), b"", &self.records)
+            .unwrap_or_else(|| self.records.clone())
+    }
+
+    pub(super) fn objects(&self) -> PathBuf {
+        self.shared().join("objects")
+    }
+
+    /// The list of tracked files, when there is one.
+    pub(super) fn index(&self) -> Option<PathBuf> {
+        plain_file(self.records.join("index"))
+    }
+
+    /// The ignore rules that are not part of the work tree.
+    pub(super) fn excludes(&self) -> Option<PathBuf> {
+        plain_file(self.shared().join("info/exclude"))
+    }
+}
+
+/// The path, if a plain file is there: opening a pipe would block.
+pub(super) fn plain_file(path: PathBuf) -> Option<PathBuf> {
+    fs::metadata(&path)
+        .is_ok_and(|m| m.is_file())
+        .then_some(path)
+}
+
+/// The folder that a one-line file names after `prefix`, relative to `base`.
+fn pointed_to(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
+    let file = plain_file(file.to_owned())?;
+    let mut line = Vec::new();
+    File::open(file)
+        .ok()?
+        .take(POINTER_LIMIT)
+        .read_to_end(&mut line)
+        .ok()?;
+    let target = line.strip_prefix(prefix)?.trim_ascii_end();
+    let target = base.join(OsStr::from_bytes(target));
+    target.is_dir().then_some(target)
+}

@@ -1,0 +1,293 @@
+//! What the *person's* repository says has changed, for the `git_clean` check. Its settings may name
+//! programs to run (a file-system monitor, filters, hooks), so git never takes them: it works in a
+//! scratch git directory with the person's index, objects and head, and only settings from a short
+//! list are carried over. A file that a filter would have turned into what is committed (Git LFS)
+//! counts as changed when its times no longer match the index.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::error::WorkspaceError;
+use super::git::{self, Git};
+use super::repository::{Repository, plain_file};
+use super::shadow::{self, ObjectFormat};
+
+const DOING: &str = "see what changed";
+
+/// Settings that say how the work tree relates to what is committed, and can run nothing.
+const CARRIED_OVER: &[&str] = &[
+    "core.autocrlf",
+    "core.checkstat",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
+    "core.trustctime",
+    "index.sparse",
+];
+
+/// Files of a git directory that hold rules and no commands.
+const SHARED_RULES: &[&str] = &["info/exclude", "info/attributes"];
+
+/// How a file of the work tree differs from what is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dirt {
+    /// Changed in the index, the work tree, or both.
+    Changed,
+    /// Left in conflict by a merge.
+    Conflicted,
+    /// Neither tracked nor ignored. A folder of only such files stands for them all.
+    Untracked,
+}
+
+/// A file that keeps a repository from being clean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirtyFile {
+    /// Relative to the folder asked about.
+    pub path: PathBuf,
+    /// How it differs.
+    pub dirt: Dirt,
+}
+
+/// What is not committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dirty {
+    /// Nothing here means clean.
+    pub files: Vec<DirtyFile>,
+}
+
+impl Dirty {
+    /// Whether everything is committed.
+    pub fn is_clean(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// Whether everything in `dir` is committed.
+///
+/// # Errors
+/// As [`status`].
+pub fn is_clean(dir: &Path) -> Result<bool, WorkspaceError> {
+    Ok(status(dir)?.is_clean())
+}
+
+/// What is not committed in `dir` and below, in submodules too; what lies beside `dir` in its
+/// repository does not count.
+///
+/// # Errors
+/// `dir` is in no repository, or git cannot read it.
+pub fn status(dir: &Path) -> Result<Dirty, WorkspaceError> {
+    let dir = super::canonical_dir(dir)?;
+    status_with(&Git::find(&dir)?, &dir, None)
+}
+
+pub(super) fn status_with(
+    git: &Git,
+    dir: &Path,
+    excludes: Option<&Path>,
+) -> Result<Dirty, WorkspaceError> {
+    let repository = Repository::containing(dir).ok_or_else(|| WorkspaceError::NotARepository {
+        dir: dir.to_owned(),
+    })?;
+    let mut dirty = Dirty::default();
+    let mut waiting = vec![(dir.to_owned(), repository)];
+    while let Some((at, repository)) = waiting.pop() {
+        let prefix = at.strip_prefix(dir).unwrap_or(Path::new(""));
+        let scratch = Scratch::of(git, &repository)?;
+        let found = scratch.status(&at, excludes)?.into_iter();
+        dirty.files.extend(found.map(|(path, dirt)| DirtyFile {
+            path: prefix.join(path),
+            dirt,
+        }));
+        for path in scratch.submodules(&at)? {
+            // Invariant: a submodule lies deeper than what holds it, so the walk comes to an end.
+            let inside = fs::canonicalize(at.join(path)).ok();
+            let inside = inside.filter(|inside| *inside != at && inside.starts_with(&at));
+            if let Some((inside, nested)) =
+                inside.and_then(|at| Some((at.clone(), Repository::at(&at)?)))
+            {
+                waiting.push((inside, nested));
+            }
+        }
+    }
+    Ok(dirty)
+}
+
+/// A git directory of our own that stands for the person's.
+struct Scratch<'a> {
+    git: &'a Git,
+    repository: &'a Repository,
+    dir: TempDir,
+}
+
+impl<'a> Scratch<'a> {
+    fn of(git: &'a Git, repository: &'a Repository) -> Result<Self, WorkspaceError> {
+        let dir = tempfile::Builder::new()
+            .prefix("selvedge-status-")
+            .tempdir();
+        let dir =
+            dir.map_err(|e| WorkspaceError::io("make a folder in", &std::env::temp_dir(), e))?;
+        let scratch = Self {
+            git,
+            repository,
+            dir,
+        };
+        let settings = scratch.settings()?;
+        let sha256 = settings
+            .iter()
+            .any(|(key, value)| key == "extensions.objectformat" && value == "sha256");
+        let format = if sha256 {
+            ObjectFormat::Sha256
+        } else {
+            ObjectFormat::Sha1
+        };
+        shadow::lay_out(scratch.dir.path(), format)?;
+        scratch.carry_over(&settings)?;
+        scratch.link_rules()?;
+        scratch.set_head()?;
+        Ok(scratch)
+    }
+
+    /// The settings in the repository's own files, read as data: nothing they include is read.
+    fn settings(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
+        let files = [
+            self.repository.shared().join("config"),
+            self.repository.records().join("config.worktree"),
+        ];
+        let mut settings = Vec::new();
+        for file in files.into_iter().filter_map(plain_file) {
+            let mut command = self.git.command(self.dir.path(), self.dir.path());
+            command
+                .args(["config", "--no-includes", "--null", "--list", "--file"])
+                .arg(file);
+            let listing = git::answer(command, "read the settings", self.repository.root())?;
+            let listing = String::from_utf8_lossy(&listing);
+            let pairs = listing.split('\0').filter_map(|pair| pair.split_once('\n'));
+            settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        }
+        Ok(settings)
+    }
+
+    fn carry_over(&self, settings: &[(String, String)]) -> Result<(), WorkspaceError> {
+        let path = self.dir.path().join("config");
+        let mut config = fs::read(&path).map_err(|e| WorkspaceError::io("read", &path, e))?;
+        for (key, value) in settings {
+            let plain = value.bytes().all(|b| b.is_ascii_alphanumeric());
+            if let Some((section, name)) = key.split_once('.')
+                && plain
+                && CARRIED_OVER.contains(&key.as_str())
+            {
+                config.extend_from_slice(format!("[{section}]\n\t{name} = {value}\n").as_bytes());
+            }
+        }
+        fs::write(&path, config).map_err(|e| WorkspaceError::io("write", &path, e))
+    }
+
+    fn link_rules(&self) -> Result<(), WorkspaceError> {
+        let own = self.dir.path();
+        let records = self.repository.records();
+        let shared = self.repository.shared();
+        let mut links: Vec<(PathBuf, PathBuf)> = SHARED_RULES
+            .iter()
+            .map(|name| (shared.join(name), own.join(name)))
+            .collect();
+        links.push((
+            records.join("info/sparse-checkout"),
+            own.join("info/sparse-checkout"),
+        ));
+        // A split index names the rest of itself, which is looked for beside the settings.
+        for entry in fs::read_dir(records).into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
+                links.push((entry.path(), own.join(entry.file_name())));
+            }
+        }
+        let info = own.join("info");
+        fs::create_dir(&info).map_err(|e| WorkspaceError::io("make the folder", &info, e))?;
+        for (from, to) in links {
+            if let Some(from) = plain_file(from) {
+                symlink(&from, &to).map_err(|e| WorkspaceError::io("link", &to, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the commit that is checked out. This is the one call that works in the person's git
+    /// directory: it looks up a name, which runs nothing.
+    fn set_head(&self) -> Result<(), WorkspaceError> {
+        let root = self.repository.root();
+        let mut command = self.git.command(self.repository.records(), root);
+        command.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
+        let output = git::run(command, "look up HEAD", root)?;
+        if !output.status.success() {
+            // Nothing is committed yet; the scratch directory's head names no commit either.
+            return Ok(());
+        }
+        let path = self.dir.path().join("HEAD");
+        fs::write(&path, output.stdout).map_err(|e| WorkspaceError::io("write", &path, e))
+    }
+
+    fn command(&self, from: &Path) -> Command {
+        let mut command = self.git.command(self.dir.path(), from);
+        command.env("GIT_WORK_TREE", self.repository.root());
+        command.env("GIT_OBJECT_DIRECTORY", self.repository.objects());
+        command.env("GIT_INDEX_FILE", self.repository.records().join("index"));
+        command
+    }
+
+    /// What is dirty at and below `folder`, relative to it.
+    fn status(
+        &self,
+        folder: &Path,
+        excludes: Option<&Path>,
+    ) -> Result<Vec<(PathBuf, Dirt)>, WorkspaceError> {
+        let mut command = self.command(folder);
+        if let Some(excludes) = excludes {
+            let mut setting = OsString::from("core.excludesFile=");
+            setting.push(excludes);
+            command.arg("-c").arg(setting);
+        }
+        command.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
+        command.args(["--untracked-files=normal", "--ignore-submodules=dirty"]);
+        let answer = git::answer(command, DOING, self.repository.root())?;
+        Ok(answer
+            .split(|byte| *byte == 0)
+            .filter_map(dirty_file)
+            .collect())
+    }
+
+    fn submodules(&self, folder: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let mut command = self.command(folder);
+        command.args(["ls-files", "--stage", "-z"]);
+        let answer = git::answer(command, DOING, folder)?;
+        let records = answer
+            .split(|byte| *byte == 0)
+            .filter(|record| record.starts_with(b"160000 "));
+        let paths = records.filter_map(|record| record.splitn(2, |byte| *byte == b'\t').nth(1));
+        Ok(paths
+            .map(|path| OsString::from_vec(path.to_vec()).into())
+            .collect())
+    }
+}
+
+/// Reads one record of `git status --porcelain=v2 -z`.
+fn dirty_file(record: &[u8]) -> Option<(PathBuf, Dirt)> {
+    let (fields_before_path, dirt) = match record.first()? {
+        b'1' => (8, Dirt::Changed),
+        b'u' => (10, Dirt::Conflicted),
+        b'?' => (1, Dirt::Untracked),
+        _ => return None,
+    };
+    let path = record
+        .splitn(fields_before_path + 1, |byte| *byte == b' ')
+        .last()?;
+    Some((OsString::from_vec(path.to_vec()).into(), dirt))
+}

@@ -1,0 +1,291 @@
+//! Walking the workspace to find what a snapshot covers. Git says which files the ignore rules leave
+//! standing (it alone knows them exactly); the walk sees what is really there: sizes, kinds, empty
+//! folders, nested repositories. No link is followed and no file is opened.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, Metadata};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::coverage::{self, CACHE_TAG, CACHES, LeftOut, Limits, Reason, Rules};
+use super::error::WorkspaceError;
+use super::fingerprint::Fingerprint;
+use super::repository::{Repository, plain_file};
+use super::shadow::ObjectFormat;
+use super::{Workspace, git, is_repository_data};
+
+/// What is in a workspace, by path relative to it.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Covered files and links.
+    pub(super) files: BTreeMap<PathBuf, Fingerprint>,
+    /// Every folder walked, with its permission bits.
+    pub(super) folders: BTreeMap<PathBuf, u32>,
+    /// The folders among them that hold nothing at all.
+    pub(super) empty: BTreeSet<PathBuf>,
+    /// What is there and not covered.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+impl Workspace {
+    /// Surveys the workspace by `rules`. The paths in `always` are covered whatever their size and
+    /// the ignore rules say.
+    pub(super) fn survey(
+        &self,
+        rules: Rules,
+        always: &HashSet<PathBuf>,
+    ) -> Result<Survey, WorkspaceError> {
+        let mut walk = Walk {
+            workspace: self,
+            rules,
+            always,
+            unignored: HashSet::new(),
+            parents: HashSet::new(),
+            ignored_bytes: 0,
+            ignored_count: 0,
+            found: Survey::default(),
+        };
+        for path in always {
+            walk.add_parents(path);
+        }
+        walk.add_listing(Path::new(""), self.repository.as_ref())?;
+        walk.folder(PathBuf::new(), &self.dir)?;
+        Ok(walk.found)
+    }
+
+    /// The files below `dir` that are tracked or not ignored, relative to it; a nested repository is
+    /// one entry.
+    fn unignored_in(
+        &self,
+        dir: &Path,
+        repository: Option<&Repository>,
+        rules: Rules,
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let list = |format, index: Option<&Path>| self.list(dir, repository, rules, format, index);
+        let Some(index) = repository.and_then(Repository::index) else {
+            return list(ObjectFormat::Sha1, None);
+        };
+        // The format is written in the repository's settings, which are not to be trusted; an index
+        // read by the wrong one is refused by its checksum. One that cannot be read at all costs only
+        // the tracked files that are ignored and large besides: they are then listed as left out.
+        list(ObjectFormat::Sha1, Some(&index))
+            .or_else(|_| list(ObjectFormat::Sha256, Some(&index)))
+            .or_else(|_| list(ObjectFormat::Sha1, None))
+    }
+
+    fn list(
+        &self,
+        dir: &Path,
+        repository: Option<&Repository>,
+        rules: Rules,
+        format: ObjectFormat,
+        index: Option<&Path>,
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let reader = self.shadow.reader(format);
+        let mut command = self.git.command(&reader, dir);
+        command.env("GIT_WORK_TREE", repository.map_or(dir, Repository::root));
+        command.env("GIT_INDEX_FILE", index.unwrap_or(&reader.join("no-index")));
+        if let Some(repository) = repository {
+            // A sparse index names folders that are spelled out in the repository's objects.
+            command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repository.objects());
+        }
+        command.args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]);
+        let own = repository.and_then(Repository::excludes);
+        for file in own
+            .into_iter()
+            .chain(self.excludes.clone().and_then(plain_file))
+        {
+            let mut option = OsString::from("--exclude-from=");
+            option.push(file);
+            command.arg(option);
+        }
+        if rules == Rules::Folder {
+            command.args(CACHES.iter().map(|name| format!("--exclude={name}/")));
+        }
+        let listing = git::answer(command, "list the files", dir)?;
+        let paths = listing
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| path.strip_suffix(b"/").unwrap_or(path))
+            .map(|path| PathBuf::from(OsString::from_vec(path.to_vec())))
+            .collect())
+    }
+}
+
+struct Walk<'a> {
+    workspace: &'a Workspace,
+    rules: Rules,
+    always: &'a HashSet<PathBuf>,
+    unignored: HashSet<PathBuf>,
+    /// Every folder above a path in `always` or `unignored`.
+    parents: HashSet<PathBuf>,
+    ignored_bytes: u64,
+    ignored_count: usize,
+    found: Survey,
+}
+
+impl Walk<'_> {
+    fn add_parents(&mut self, path: &Path) {
+        for parent in path.ancestors().skip(1) {
+            if !self.parents.insert(parent.to_owned()) {
+                return;
+            }
+        }
+    }
+
+    fn add_listing(
+        &mut self,
+        prefix: &Path,
+        repository: Option<&Repository>,
+    ) -> Result<(), WorkspaceError> {
+        let dir = self.workspace.dir.join(prefix);
+        for path in self.workspace.unignored_in(&dir, repository, self.rules)? {
+            let path = prefix.join(path);
+            self.add_parents(&path);
+            self.unignored.insert(path);
+        }
+        Ok(())
+    }
+
+    /// Walks one folder, then those inside it, in the order of their names so that the shares of
+    /// ignored files fall the same way each time.
+    fn folder(&mut self, first: PathBuf, root: &Path) -> Result<(), WorkspaceError> {
+        let mut waiting = vec![first];
+        while let Some(folder) = waiting.pop() {
+            let Some(mut entries) = read_folder(&root.join(&folder)) else {
+                self.leave_out(folder, Reason::Unreadable, None);
+                continue;
+            };
+            if self.declares_itself_a_cache(&folder, &entries) {
+                self.found.folders.remove(&folder);
+                self.leave_out(folder, Reason::Cache, None);
+                continue;
+            }
+            if entries.is_empty() {
+                self.found.empty.insert(folder.clone());
+            }
+            entries.sort_by_key(DirEntry::file_name);
+            let mut below = Vec::new();
+            for entry in entries {
+                let path = folder.join(entry.file_name());
+                // What is gone since the folder was read is not in the workspace.
+                let Ok(metadata) = entry.metadata() else {
+                    continue;
+                };
+                if self.enters(&path, &metadata)? {
+                    self.found
+                        .folders
+                        .insert(path.clone(), metadata.permissions().mode() & 0o777);
+                    below.push(path);
+                }
+            }
+            waiting.extend(below.into_iter().rev());
+        }
+        Ok(())
+    }
+
+    fn declares_itself_a_cache(&self, folder: &Path, entries: &[DirEntry]) -> bool {
+        folder != Path::new("")
+            && !self.parents.contains(folder)
+            && entries
+                .iter()
+                .any(|entry| entry.file_name() == OsStr::new(CACHE_TAG))
+    }
+
+    /// Takes note of one entry, and says whether it is a folder to walk.
+    fn enters(&mut self, path: &Path, metadata: &Metadata) -> Result<bool, WorkspaceError> {
+        let name = path.file_name().unwrap_or_default();
+        if is_repository_data(name) {
+            if path != Path::new(".git") {
+                self.leave_out(path.to_owned(), Reason::RepositoryRecords, None);
+            }
+            return Ok(false);
+        }
+        if !metadata.is_dir() {
+            self.file(path, name, metadata);
+            return Ok(false);
+        }
+        if self.unignored.contains(path)
+            && let Some(nested) = Repository::at(&self.workspace.dir.join(path))
+        {
+            self.add_listing(path, Some(&nested))?;
+        } else if let Some(reason) = self.refusal_of_folder(path, name) {
+            self.leave_out(path.to_owned(), reason, None);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Why a folder that holds nothing unignored is not even looked into.
+    fn refusal_of_folder(&self, path: &Path, name: &OsStr) -> Option<Reason> {
+        if self.parents.contains(path) || is_empty(&self.workspace.dir.join(path)) {
+            None
+        } else if coverage::is_cache(name) {
+            Some(Reason::Cache)
+        } else if self.ignored_count >= self.workspace.limits.ignored_count {
+            Some(Reason::IgnoredTooMuch)
+        } else {
+            None
+        }
+    }
+
+    fn file(&mut self, path: &Path, name: &OsStr, metadata: &Metadata) {
+        let size = Some(metadata.len());
+        if !metadata.is_file() && !metadata.is_symlink() {
+            self.leave_out(path.to_owned(), Reason::Special, None);
+        } else if metadata.is_symlink() && name.as_bytes().eq_ignore_ascii_case(b".gitmodules") {
+            self.leave_out(path.to_owned(), Reason::Unstorable, size);
+        } else if let Some(reason) = self.refusal(path, metadata.len()) {
+            self.leave_out(path.to_owned(), reason, size);
+        } else {
+            self.found
+                .files
+                .insert(path.to_owned(), Fingerprint::of(metadata));
+        }
+    }
+
+    fn refusal(&mut self, path: &Path, size: u64) -> Option<Reason> {
+        let Limits {
+            file,
+            ignored_file,
+            ignored_total,
+            ignored_count,
+        } = self.workspace.limits;
+        if self.always.contains(path) {
+            return None;
+        }
+        if self.unignored.contains(path) {
+            return (size > file).then_some(Reason::TooLarge);
+        }
+        if size > ignored_file {
+            return Some(Reason::IgnoredTooLarge);
+        }
+        if self.ignored_bytes + size > ignored_total || self.ignored_count >= ignored_count {
+            return Some(Reason::IgnoredTooMuch);
+        }
+        self.ignored_bytes += size;
+        self.ignored_count += 1;
+        None
+    }
+
+    fn leave_out(&mut self, path: PathBuf, reason: Reason, size: Option<u64>) {
+        self.found.left_out.push(LeftOut { path, reason, size });
+    }
+}
+
+fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
+    fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
