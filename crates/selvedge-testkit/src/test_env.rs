@@ -5,6 +5,7 @@
 mod child;
 mod invocation;
 mod normalise;
+mod output;
 mod process_tree;
 
 use std::ffi::OsStr;
@@ -14,8 +15,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-pub use child::{Child, Output};
+pub use child::Child;
 pub use invocation::Invocation;
+pub use output::Output;
 pub use process_tree::Process;
 
 /// Author and date are fixed, so that the same files make the same commit everywhere.
@@ -108,12 +110,11 @@ impl TestEnv {
     /// Runs git in the work directory and returns what it printed.
     #[track_caller]
     pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
-        self.command("git")
-            .args(args)
-            .run()
-            .success()
-            .stdout
-            .clone()
+        let git = self.command("git").args(args);
+        let git = git
+            .env("GIT_AUTHOR_DATE", COMMIT_DATE)
+            .env("GIT_COMMITTER_DATE", COMMIT_DATE);
+        git.run().success().stdout.clone()
     }
 
     /// Writes a file, with the directories above it; relative paths start in the work directory.
@@ -155,8 +156,6 @@ impl TestEnv {
             ("LANG", "C.UTF-8"),
             ("NO_COLOR", "1"),
             ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_AUTHOR_DATE", COMMIT_DATE),
-            ("GIT_COMMITTER_DATE", COMMIT_DATE),
         ]);
         for (name, directory) in [
             ("HOME", "home"),

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::reply::Reply;
 use super::request::{Answer, Request};
 use super::script::{Fault, ToolCall, Turn};
-use super::sessions::Sessions;
+use super::sessions::{SESSION_HEADER, Sessions};
 
 const EVENT_STREAM: &str = "text/event-stream";
+const SUBAGENT_HEADER: &str = "x-claude-code-agent-id";
 
 pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
     match request.path.as_str() {
@@ -30,12 +31,14 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
 }
 
 /// Claude Code's main conversation always offers tools; what it asks without any (a title, a
-/// summary, whether a command is safe) stands beside it. Other clients may well have no tools.
+/// summary, whether a command is safe), or for a subagent, stands beside it. Other clients may well
+/// have no tools.
 fn is_side_call(request: &Request) -> bool {
     let has_tools = request.body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
-    request.headers.contains_key("x-claude-code-session-id") && !has_tools
+    request.headers.contains_key(SUBAGENT_HEADER)
+        || (request.headers.contains_key(SESSION_HEADER) && !has_tools)
 }
 
 fn reply(request: &Request, answer: Answer, turn: Option<Turn>) -> Reply {

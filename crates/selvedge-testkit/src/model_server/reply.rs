@@ -75,9 +75,8 @@ impl Reply {
             Some(Fault::Hang) => pending::<Body>().await,
             Some(Fault::BrokenJson) => pieces_of(break_middle(self.pieces)),
             Some(Fault::DropAfter(bytes)) => {
-                let cut: io::Result<Bytes> = Err(io::Error::other("cut by the script"));
                 let head = stream::iter(truncate(self.pieces, bytes)).map(Ok);
-                Body::from_stream(head.chain(stream::iter([cut])))
+                Body::from_stream(head.chain(stream::once(cut())))
             }
             Some(Fault::StallAfter(bytes)) => {
                 let head = stream::iter(truncate(self.pieces, bytes)).map(Ok::<_, Infallible>);
@@ -106,6 +105,13 @@ impl Reply {
 
 fn pieces_of(pieces: Vec<String>) -> Body {
     Body::from_stream(stream::iter(pieces).map(Ok::<_, Infallible>))
+}
+
+/// The error that makes the server close the connection. It comes only when it is polled for the
+/// second time: what is already written leaves the server in between, or it would be thrown away.
+async fn cut() -> io::Result<Bytes> {
+    tokio::task::yield_now().await;
+    Err(io::Error::other("cut by the script"))
 }
 
 /// The first `bytes` bytes; a character may be cut in two, as it would be on the wire.

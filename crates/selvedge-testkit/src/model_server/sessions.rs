@@ -8,7 +8,8 @@
 use super::request::{Answer, Request};
 use super::script::{Script, Turn};
 
-const SESSION_HEADER: &str = "x-claude-code-session-id";
+/// How Claude Code names its session.
+pub(crate) const SESSION_HEADER: &str = "x-claude-code-session-id";
 
 #[derive(Debug)]
 pub(crate) struct Sessions {

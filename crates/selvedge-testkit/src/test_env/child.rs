@@ -1,18 +1,17 @@
 //! A program that runs beside the test: its output is read as it comes, waiting for it always ends,
 //! and when the handle is dropped its whole tree goes with it.
 
-use std::fmt;
 use std::io::{Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use serde_json::Value;
 
+use super::output::Output;
 use super::process_tree;
 use crate::watched::Watched;
 
@@ -87,6 +86,11 @@ impl Child {
         self.process.id()
     }
 
+    /// What its standard output holds so far.
+    pub fn stdout(&self) -> String {
+        self.stdout.get().text()
+    }
+
     /// Waits until its standard output holds `text`.
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {
@@ -139,11 +143,7 @@ impl Child {
             .process
             .wait()
             .expect("the status of a child that has exited");
-        Output {
-            stdout: self.stdout.get().text(),
-            stderr: self.stderr.get().text(),
-            code: shell_code(status),
-        }
+        Output::new(self.stdout.get().text(), self.stderr.get().text(), status)
     }
 
     #[track_caller]
@@ -201,69 +201,4 @@ fn watch_exit(pid: Pid) -> Arc<Watched<bool>> {
         sink.update(|exited| *exited = true);
     });
     has_exited
-}
-
-/// As a shell reports it: 128 plus the signal for a program that a signal ended.
-fn shell_code(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal))
-        .unwrap_or(-1)
-}
-
-/// What a program left behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
-    /// Its standard output, with invalid UTF-8 replaced.
-    pub stdout: String,
-    /// Its standard error, with invalid UTF-8 replaced.
-    pub stderr: String,
-    /// Its exit code; 128 plus the signal's number if a signal ended it.
-    pub code: i32,
-}
-
-impl Output {
-    /// Fails the test unless the exit code is this one.
-    #[track_caller]
-    pub fn code(&self, code: i32) -> &Self {
-        assert_eq!(self.code, code, "{self}");
-        self
-    }
-
-    /// Fails the test unless the exit code is 0.
-    #[track_caller]
-    pub fn success(&self) -> &Self {
-        self.code(0)
-    }
-
-    /// The standard output as one JSON value.
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{self}"))
-    }
-
-    /// The standard output as JSON, one value a line.
-    #[track_caller]
-    pub fn jsonl(&self) -> Vec<Value> {
-        let parse = |line: &str| {
-            serde_json::from_str(line)
-                .unwrap_or_else(|error| panic!("a line is no JSON: {error}\n{line}\n{self}"))
-        };
-        self.stdout.lines().map(parse).collect()
-    }
-}
-
-impl fmt::Display for Output {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            stdout,
-            stderr,
-            code,
-        } = self;
-        write!(
-            formatter,
-            "--- exit code {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
-        )
-    }
 }

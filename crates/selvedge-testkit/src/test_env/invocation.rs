@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::child::{Child, Output};
+use super::child::Child;
+use super::output::Output;
 use crate::watched::PATIENCE;
 
 /// A program with its arguments, environment and input: run it to its end, or spawn it.

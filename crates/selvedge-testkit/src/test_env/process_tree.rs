@@ -26,7 +26,7 @@ pub(super) fn processes_in(root: &Path) -> Vec<Process> {
         pid,
         command: command_line(pid),
     };
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let own = raw(rustix::process::getpid());
     living()
         .keys()
         .copied()
@@ -36,33 +36,50 @@ pub(super) fn processes_in(root: &Path) -> Vec<Process> {
 }
 
 /// Ends every process that lives under `root`, until a look round finds none: one that forks while
-/// it is being looked for is met in the next round. What cannot be ended does not hold the test up
-/// for ever.
+/// it is being looked for is met in the next round.
 pub(super) fn end_all_in(root: &Path) {
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
+    until_patience_ends(|| {
         let found = processes_in(root);
-        if found.is_empty() {
-            return;
-        }
         found
             .iter()
             .filter_map(|process| Pid::from_raw(process.pid))
             .for_each(end);
+        found.is_empty()
+    });
+}
+
+/// Ends `root` with everything that descends from it, and sees them all gone.
+pub(super) fn end_tree(root: Pid) {
+    let mut tree = vec![root];
+    // Each is stopped before its children are looked up, so that none can fork behind the walk.
+    for index in 0.. {
+        let Some(pid) = tree.get(index).copied() else {
+            break;
+        };
+        let _ = rustix::process::kill_process(pid, Signal::STOP);
+        tree.extend(children_of(pid));
+    }
+    tree.iter().copied().for_each(end);
+    until_patience_ends(|| tree.iter().all(|pid| parent_of(raw(*pid)).is_none()));
+}
+
+/// What cannot be ended does not hold the test up for ever.
+fn until_patience_ends(mut is_done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_done() && Instant::now() < deadline {
         std::thread::yield_now();
     }
 }
 
-/// Ends `pid` with everything that descends from it. Each is stopped before its children are
-/// looked up, so that none can fork behind the walk.
-pub(super) fn end_tree(pid: Pid) {
-    let _ = rustix::process::kill_process(pid, Signal::STOP);
-    let root = pid.as_raw_nonzero().get();
-    let children = living().into_iter().filter(|(_, parent)| *parent == root);
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let children = living().into_iter().filter(|(_, of)| *of == raw(parent));
     children
         .filter_map(|(child, _)| Pid::from_raw(child))
-        .for_each(end_tree);
-    end(pid);
+        .collect()
+}
+
+fn raw(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
 }
 
 fn end(pid: Pid) {

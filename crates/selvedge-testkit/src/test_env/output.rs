@@ -1,0 +1,81 @@
+//! What a program left behind when it ended, and the readings of it that tests want. Every failed
+//! reading shows the whole output, so that a red test explains itself.
+
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use serde_json::Value;
+
+/// A program's output and exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Its standard output, with invalid UTF-8 replaced.
+    pub stdout: String,
+    /// Its standard error, with invalid UTF-8 replaced.
+    pub stderr: String,
+    /// Its exit code; 128 plus the signal's number if a signal ended it.
+    pub code: i32,
+}
+
+impl Output {
+    pub(super) fn new(stdout: String, stderr: String, status: ExitStatus) -> Self {
+        Self {
+            stdout,
+            stderr,
+            code: shell_code(status),
+        }
+    }
+
+    /// Fails the test unless the exit code is this one.
+    #[track_caller]
+    pub fn code(&self, code: i32) -> &Self {
+        assert_eq!(self.code, code, "{self}");
+        self
+    }
+
+    /// Fails the test unless the exit code is 0.
+    #[track_caller]
+    pub fn success(&self) -> &Self {
+        self.code(0)
+    }
+
+    /// The standard output as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{self}"))
+    }
+
+    /// The standard output as JSON, one value a line.
+    #[track_caller]
+    pub fn jsonl(&self) -> Vec<Value> {
+        let parse = |line: &str| {
+            serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("a line is no JSON: {error}\n{line}\n{self}"))
+        };
+        self.stdout.lines().map(parse).collect()
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            stdout,
+            stderr,
+            code,
+        } = self;
+        write!(
+            formatter,
+            "--- exit code {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        )
+    }
+}
+
+/// As a shell reports it: 128 plus the signal for a program that a signal ended.
+fn shell_code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(-1)
+}

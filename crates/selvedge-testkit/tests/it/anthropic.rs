@@ -1,0 +1,222 @@
+//! Anthropic's Messages API, asked as Claude Code asks it.
+
+use selvedge_testkit::{Answer, ModelServer, Script, Turn, Usage};
+use serde_json::{Value, json};
+
+use crate::http;
+
+const PATH: &str = "/v1/messages?beta=true";
+
+fn body(prompt: &str) -> Value {
+    json!({
+        "model": "claude-opus-4-8",
+        "stream": true,
+        "tools": [{"name": "Write"}],
+        "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "<system-reminder>\nToday is a day.\n</system-reminder>\n"},
+            {"type": "text", "text": prompt},
+        ]}],
+    })
+}
+
+fn ask(server: &ModelServer, session: &str, prompt: &str) -> http::Answer {
+    ask_with(server, session, &body(prompt))
+}
+
+fn ask_with(server: &ModelServer, session: &str, body: &Value) -> http::Answer {
+    http::post(
+        &server.url(),
+        PATH,
+        &[("x-claude-code-session-id", session)],
+        body,
+    )
+}
+
+fn said(answer: &http::Answer) -> String {
+    let events = answer.records().into_iter().map(Result::unwrap);
+    let deltas = events.filter_map(|event| event["delta"]["text"].as_str().map(str::to_owned));
+    deltas.collect()
+}
+
+#[test]
+fn a_turn_is_streamed_as_the_events_of_a_message() {
+    let usage = Usage {
+        input: 1_000,
+        output: 50,
+        cache_read: 300,
+        cache_write: 200,
+    };
+    let turn = Turn::text("I write.").and_tool("Write", json!({"file_path": "/a"}));
+    let server = ModelServer::start([turn.cached_usage(usage)]);
+    let answer = ask(&server, "s", "Do it.");
+    assert!(
+        answer.head.contains("content-type: text/event-stream"),
+        "{}",
+        answer.head
+    );
+    insta::assert_snapshot!(answer.body, @r#"
+    event: message_start
+    data: {"message":{"content":[],"id":"msg_scripted_1_1","model":"claude-opus-4-8","role":"assistant","stop_reason":null,"stop_sequence":null,"type":"message","usage":{"cache_creation_input_tokens":200,"cache_read_input_tokens":300,"input_tokens":1000,"output_tokens":1}},"type":"message_start"}
+
+    event: ping
+    data: {"type":"ping"}
+
+    event: content_block_start
+    data: {"content_block":{"text":"","type":"text"},"index":0,"type":"content_block_start"}
+
+    event: content_block_delta
+    data: {"delta":{"text":"I wr","type":"text_delta"},"index":0,"type":"content_block_delta"}
+
+    event: content_block_delta
+    data: {"delta":{"text":"ite.","type":"text_delta"},"index":0,"type":"content_block_delta"}
+
+    event: content_block_stop
+    data: {"index":0,"type":"content_block_stop"}
+
+    event: content_block_start
+    data: {"content_block":{"id":"toolu_scripted_1_1_0","input":{},"name":"Write","type":"tool_use"},"index":1,"type":"content_block_start"}
+
+    event: content_block_delta
+    data: {"delta":{"partial_json":"{\"file_pa","type":"input_json_delta"},"index":1,"type":"content_block_delta"}
+
+    event: content_block_delta
+    data: {"delta":{"partial_json":"th\":\"/a\"}","type":"input_json_delta"},"index":1,"type":"content_block_delta"}
+
+    event: content_block_stop
+    data: {"index":1,"type":"content_block_stop"}
+
+    event: message_delta
+    data: {"delta":{"stop_reason":"tool_use","stop_sequence":null},"type":"message_delta","usage":{"output_tokens":50}}
+
+    event: message_stop
+    data: {"type":"message_stop"}
+    "#);
+}
+
+#[test]
+fn a_turn_is_whole_for_a_client_that_does_not_stream() {
+    let server = ModelServer::start([Turn::text("Done.").usage(7, 3)]);
+    let mut body = body("Do it.");
+    body["stream"] = json!(false);
+    let message = ask_with(&server, "s", &body).json();
+    assert_eq!(
+        message["content"],
+        json!([{"type": "text", "text": "Done."}])
+    );
+    assert_eq!(message["stop_reason"], "end_turn");
+    assert_eq!(message["usage"]["output_tokens"], 3);
+}
+
+#[test]
+fn each_session_plays_its_own_turns_and_its_prompt_can_be_read_back() {
+    let server = ModelServer::start(
+        Script::new()
+            .session([Turn::text("one"), Turn::text("two")])
+            .session([Turn::text("three")]),
+    );
+    let retry = "The task.\nVERIFICATION RETRY 1/2";
+    assert_eq!(said(&ask(&server, "a", "The task.")), "one");
+    assert_eq!(said(&ask(&server, "b", retry)), "three");
+    assert_eq!(said(&ask(&server, "a", "The task.")), "two");
+    assert_eq!(server.prompts(), ["The task.", retry]);
+    assert_eq!(server.session(1).len(), 2);
+    assert_eq!(server.turns_left(), 0);
+}
+
+#[test]
+fn calls_beside_the_main_conversation_take_no_turn() {
+    let server = ModelServer::start([Turn::text("Done.")]);
+    let mut title = body("Make a title.");
+    title["tools"] = json!([]);
+    assert_eq!(ask_with(&server, "s", &title).status, 200);
+    let subagent = [
+        ("x-claude-code-session-id", "s"),
+        ("x-claude-code-agent-id", "a1"),
+    ];
+    assert_eq!(
+        http::post(&server.url(), PATH, &subagent, &body("Look.")).status,
+        200
+    );
+    let tokens = http::post(&server.url(), "/v1/messages/count_tokens", &[], &title).json();
+    assert!(tokens["input_tokens"].is_u64());
+    assert_eq!(http::get(&server.url(), "/").status, 200);
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|request| request.answer == Answer::Side)
+    );
+    assert_eq!(server.turns_left(), 1);
+}
+
+#[test]
+fn a_refusal_bears_the_status_and_the_apis_error_and_the_session_goes_on() {
+    let server = ModelServer::start([
+        Turn::rate_limited(7),
+        Turn::status(529),
+        Turn::text("recovered"),
+    ]);
+    let limited = ask(&server, "s", "Do it.");
+    assert_eq!(limited.status, 429);
+    assert!(limited.head.contains("retry-after: 7"), "{}", limited.head);
+    let overloaded = ask(&server, "s", "Do it.");
+    assert_eq!(
+        (overloaded.status, &overloaded.json()["error"]["type"]),
+        (529, &json!("overloaded_error"))
+    );
+    assert_eq!(said(&ask(&server, "s", "Do it.")), "recovered");
+}
+
+#[test]
+fn a_dropped_connection_ends_after_so_many_bytes_of_an_unfinished_body() {
+    let server = ModelServer::start([Turn::drop_after(500)]);
+    let answer = ask(&server, "s", "Do it.");
+    assert_eq!(
+        (answer.status, answer.body.len(), answer.is_whole),
+        (200, 500, false)
+    );
+}
+
+#[test]
+fn broken_json_comes_in_a_response_that_ends_well() {
+    let server = ModelServer::start([Turn::broken_json()]);
+    let answer = ask(&server, "s", "Do it.");
+    assert!(answer.is_whole);
+    assert_eq!(
+        answer
+            .records()
+            .iter()
+            .filter(|record| record.is_err())
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn what_hangs_or_stalls_ends_only_with_the_server() {
+    let server = ModelServer::start([Turn::hang(), Turn::stall_after(300)]);
+    let headers = [("x-claude-code-session-id", "s")];
+    let mut pending = Vec::new();
+    for turn in [1, 2] {
+        pending.push(http::start_post(
+            &server.url(),
+            PATH,
+            &headers,
+            &body("Do it."),
+        ));
+        server.wait_for_turn(1, turn);
+    }
+    drop(server);
+    let answers: Vec<_> = pending.into_iter().map(http::Pending::read).collect();
+    assert_eq!(answers[0].status, 0, "not even a status line");
+    assert!(!answers[1].is_whole);
+}
+
+#[test]
+fn a_script_that_has_nothing_left_refuses_for_good() {
+    let server = ModelServer::start([Turn::text("Done.")]);
+    ask(&server, "s", "Do it.");
+    let answer = ask(&server, "s", "More?");
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("no turn 1_2"), "{}", answer.body);
+}

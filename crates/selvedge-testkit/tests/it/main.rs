@@ -1,0 +1,11 @@
+//! The testkit tested: a harness that lies makes every other test worthless.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the steps of a test are plain: what fails to unwrap fails the test there"
+)]
+
+mod anthropic;
+mod http;
+mod model_server_program;
+mod ollama;
+mod test_env;

@@ -1,0 +1,107 @@
+//! Ollama's API, with conversations that carry no name of their own.
+
+use selvedge_testkit::{Answer, ModelServer, Request, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::http;
+
+fn chat(server: &ModelServer, messages: &Value) -> http::Answer {
+    let body = json!({"model": "qwen3:4b", "messages": messages});
+    http::post(&server.url(), "/api/chat", &[], &body)
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn assistant(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+#[test]
+fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
+    let turn = Turn::text("I run it.").and_tool("command", json!({"command": "ls"}));
+    let server = ModelServer::start([turn.usage(1_000, 50)]);
+    let answer = chat(&server, &json!([user("Do it.")]));
+    insta::assert_snapshot!(answer.body, @r#"
+    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"I ru","role":"assistant"},"model":"qwen3:4b"}
+    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"n it.","role":"assistant"},"model":"qwen3:4b"}
+    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":{"command":"ls"},"index":0,"name":"command"}}]},"model":"qwen3:4b"}
+    {"created_at":"2000-01-01T00:00:00Z","done":true,"done_reason":"stop","eval_count":50,"eval_duration":1000000000,"load_duration":100000000,"message":{"content":"","role":"assistant"},"model":"qwen3:4b","prompt_eval_count":1000,"prompt_eval_duration":400000000,"total_duration":1500000000}
+    "#);
+}
+
+#[test]
+fn a_turn_is_one_record_for_a_client_that_does_not_stream() {
+    let server = ModelServer::start([Turn::tool("command", json!({"command": "ls"}))]);
+    let body = json!({"model": "m", "stream": false, "messages": [user("Do it.")]});
+    let record = http::post(&server.url(), "/api/chat", &[], &body).json();
+    assert_eq!(record["done"], true);
+    assert_eq!(
+        record["message"]["tool_calls"][0]["function"]["name"],
+        "command"
+    );
+}
+
+#[test]
+fn a_follow_up_in_the_same_chat_stays_in_its_session() {
+    let server = ModelServer::start(
+        Script::new()
+            .session([Turn::text("one"), Turn::text("two")])
+            .session([Turn::text("three")]),
+    );
+    chat(&server, &json!([user("The task.")]));
+    chat(
+        &server,
+        &json!([
+            user("The task."),
+            assistant("one"),
+            user("VERIFICATION RETRY 1/2")
+        ]),
+    );
+    chat(&server, &json!([user("Another task.")]));
+    let numbers: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| request.answer)
+        .collect();
+    let turn = |session, turn| Answer::Turn { session, turn };
+    assert_eq!(numbers, [turn(1, 1), turn(1, 2), turn(2, 1)]);
+    assert_eq!(
+        server.requests()[1].user_texts(),
+        ["The task.", "VERIFICATION RETRY 1/2"]
+    );
+}
+
+#[test]
+fn asking_again_after_a_fault_is_no_second_session_but_after_an_answer_it_is() {
+    let server = ModelServer::start(
+        Script::new()
+            .session([Turn::status(500), Turn::drop_after(10), Turn::text("one")])
+            .session([Turn::text("two")]),
+    );
+    let answers: Vec<_> = (0..4)
+        .map(|_| chat(&server, &json!([user("The task.")])))
+        .collect();
+    assert_eq!(answers[0].status, 500);
+    assert_eq!(answers[0].json(), json!({"error": "scripted 500"}));
+    assert!(!answers[1].is_whole);
+    assert_eq!(answers[1].body.len(), 10);
+    let sessions: Vec<_> = server.requests().iter().map(Request::session).collect();
+    assert_eq!(sessions, [Some(1), Some(1), Some(1), Some(2)]);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_missed_without_taking_a_turn() {
+    let server = ModelServer::start(Script::from([Turn::text("Done.")]).models(["llama3.2:3b"]));
+    let answer = chat(&server, &json!([user("Do it.")]));
+    assert_eq!(answer.status, 404);
+    assert_eq!(
+        answer.json(),
+        json!({"error": "model 'qwen3:4b' not found"})
+    );
+    assert_eq!(server.turns_left(), 1);
+    let tags = http::get(&server.url(), "/api/tags").json();
+    assert_eq!(tags["models"][0]["name"], "llama3.2:3b");
+    assert!(http::get(&server.url(), "/api/version").json()["version"].is_string());
+}
