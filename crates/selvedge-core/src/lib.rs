@@ -5,4 +5,9 @@
 //! `clippy.toml` beside this crate forbids it by name. What acts on the world lives in
 //! `selvedge-engine`; what remembers lives in `selvedge-store`.
 
+pub mod config;
+pub mod machine;
 pub mod model;
+pub mod price;
+pub mod prompt;
+pub mod route;

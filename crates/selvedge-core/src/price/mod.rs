@@ -1,0 +1,278 @@
+//! What tokens cost: a table of list prices, and look-up by the names that agents use for models.
+//!
+//! A price is an estimate of last resort; what an agent reports itself comes first. A model that
+//! is not in the table has no price: it must never get one by resemblance, and never zero.
+
+mod name;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::model::{MicroUsd, Usage};
+
+/// Prices of one model, in millionths of a micro-dollar for one token, so that sums stay whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+/// Price units in one micro-dollar.
+const UNITS_PER_MICRO_USD: u128 = 1_000_000;
+
+impl Price {
+    /// What this usage costs, rounded to the nearest micro-dollar.
+    pub fn of(&self, usage: &Usage) -> MicroUsd {
+        let kinds = [
+            (usage.input, self.input),
+            (usage.output, self.output),
+            (usage.cache_read, self.cache_read),
+            (usage.cache_write, self.cache_write),
+        ];
+        // Four products of two u64 overflow u128 only beyond any usage there can be.
+        let units = kinds.iter().fold(0_u128, |sum, &(tokens, price)| {
+            sum.saturating_add(u128::from(tokens) * u128::from(price))
+        });
+        let micro = units.saturating_add(UNITS_PER_MICRO_USD / 2) / UNITS_PER_MICRO_USD;
+        MicroUsd(u64::try_from(micro).unwrap_or(u64::MAX))
+    }
+}
+
+/// Prices by model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PriceTable {
+    as_of: String,
+    reference: String,
+    prices: BTreeMap<String, Price>,
+}
+
+/// What is wrong with a table of prices.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceTableError {
+    /// It is no TOML of the expected shape.
+    #[error("cannot read the price table: {0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A price is negative, not a number, or beyond reason.
+    #[error("the price of `{model}` is not a number of dollars for a million tokens: {value}")]
+    Price {
+        /// The model's first name.
+        model: String,
+        /// What stands there.
+        value: f64,
+    },
+    /// A model stands there twice, or two spellings of it do.
+    #[error("`{0}` has two prices")]
+    Twice(String),
+    /// The reference model has no price.
+    #[error("the reference model `{0}` has no price")]
+    NoReference(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    as_of: String,
+    reference: String,
+    #[serde(default)]
+    model: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    names: Vec<String>,
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+}
+
+static BUILT_IN: LazyLock<PriceTable> =
+    LazyLock::new(|| PriceTable::parse(include_str!("prices.toml")).unwrap_or_default());
+
+impl PriceTable {
+    /// The table that this program was built with.
+    pub fn built_in() -> &'static Self {
+        // Invariant: the table parses; a test holds it. An empty one would only price nothing.
+        &BUILT_IN
+    }
+
+    /// Reads a table; `prices.toml` beside this file shows the shape.
+    pub fn parse(text: &str) -> Result<Self, PriceTableError> {
+        let File {
+            as_of,
+            reference,
+            model,
+        } = toml::from_str(text)?;
+        let mut prices = BTreeMap::new();
+        for entry in model {
+            let price = entry.price()?;
+            for spelled in entry.names {
+                if prices.insert(name::canonical(&spelled), price).is_some() {
+                    return Err(PriceTableError::Twice(spelled));
+                }
+            }
+        }
+        let table = Self {
+            as_of,
+            reference,
+            prices,
+        };
+        match table.price(&table.reference) {
+            Some(_) => Ok(table),
+            None => Err(PriceTableError::NoReference(table.reference)),
+        }
+    }
+
+    /// The day on which the prices were read off their sources.
+    pub fn as_of(&self) -> &str {
+        &self.as_of
+    }
+
+    /// The price of a model, by any of the ways in which agents spell its name.
+    pub fn price(&self, model: &str) -> Option<Price> {
+        self.prices.get(&name::canonical(model)).copied()
+    }
+
+    /// What this usage of a model costs; absent when the table does not know the model.
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<MicroUsd> {
+        Some(self.price(model)?.of(usage))
+    }
+
+    /// What the same tokens would have cost on the reference Claude model.
+    pub fn equivalent_claude_cost(&self, usage: &Usage) -> Option<MicroUsd> {
+        self.cost(&self.reference, usage)
+    }
+}
+
+impl Entry {
+    fn price(&self) -> Result<Price, PriceTableError> {
+        let input = self.units(self.input)?;
+        let cached = |price: Option<f64>| price.map_or(Ok(input), |price| self.units(price));
+        Ok(Price {
+            input,
+            output: self.units(self.output)?,
+            cache_read: cached(self.cache_read)?,
+            cache_write: cached(self.cache_write)?,
+        })
+    }
+
+    fn units(&self, dollars: f64) -> Result<u64, PriceTableError> {
+        // The same number counts dollars for a million tokens and micro-dollars for one: what
+        // rounds dollars to micro-dollars rounds micro-dollars to our units.
+        MicroUsd::from_usd(dollars)
+            .map(|units| units.0)
+            .ok_or_else(|| PriceTableError::Price {
+                model: self.names.first().cloned().unwrap_or_default(),
+                value: dollars,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USAGE: Usage = Usage {
+        input: 1_000,
+        output: 50,
+        cache_read: 300,
+        cache_write: 200,
+    };
+
+    #[test]
+    fn the_built_in_table_agrees_with_what_claude_code_reported() {
+        PriceTable::parse(include_str!("prices.toml")).unwrap();
+        let table = PriceTable::built_in();
+        // A recorded session: 0.00765 dollars for these tokens.
+        assert_eq!(
+            table.cost("claude-opus-4-8[1m]", &USAGE),
+            Some(MicroUsd(7_650))
+        );
+        assert_eq!(table.equivalent_claude_cost(&USAGE), Some(MicroUsd(4_590)));
+    }
+
+    #[test]
+    fn a_model_is_found_by_every_spelling_and_never_by_resemblance() {
+        let table = PriceTable::built_in();
+        let haiku = table.price("claude-haiku-4-5");
+        assert!(haiku.is_some());
+        for spelled in [
+            "claude-haiku-4-5-20251001",
+            "anthropic/claude-haiku-4.5",
+            "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+            "claude-haiku-4-5@20251001",
+            "Claude-Haiku-4-5-latest",
+        ] {
+            assert_eq!(table.price(spelled), haiku, "{spelled}");
+        }
+        for unknown in [
+            "claude-haiku-4-59",
+            "claude-haiku",
+            "haiku",
+            "gpt-5-pro",
+            "qwen3:8b",
+            "",
+        ] {
+            assert_eq!(table.price(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_and_a_flood_of_tokens_saturates() {
+        let table = "as_of = '2000-01-01'\nreference = 'm'\n\
+                     [[model]]\nnames = ['m']\ninput = 0.0005\noutput = 1";
+        let table = PriceTable::parse(table).unwrap();
+        let input = |tokens| Usage {
+            input: tokens,
+            ..Usage::default()
+        };
+        assert_eq!(table.cost("m", &input(999)), Some(MicroUsd(0)));
+        assert_eq!(table.cost("m", &input(1_000)), Some(MicroUsd(1)));
+        let flood = Usage {
+            output: u64::MAX,
+            ..input(u64::MAX)
+        };
+        assert_eq!(table.cost("m", &flood), Some(MicroUsd(u64::MAX)));
+    }
+
+    #[test]
+    fn a_cached_token_without_a_price_of_its_own_costs_as_much_as_a_fresh_one() {
+        let table = "as_of = ''\nreference = 'm'\n[[model]]\nnames = ['m']\ninput = 2\noutput = 0";
+        let usage = Usage {
+            input: 1,
+            cache_read: 10,
+            cache_write: 100,
+            output: 7,
+        };
+        assert_eq!(
+            PriceTable::parse(table).unwrap().cost("m", &usage),
+            Some(MicroUsd(222))
+        );
+    }
+
+    #[test]
+    fn a_table_with_nonsense_is_refused() {
+        let table = |rest: &str| PriceTable::parse(&format!("as_of = ''\nreference = 'm'\n{rest}"));
+        let model = "[[model]]\nnames = ['m']\noutput = 1\ninput = ";
+        assert!(matches!(table(""), Err(PriceTableError::NoReference(_))));
+        assert!(matches!(
+            table(&format!("{model}-1")),
+            Err(PriceTableError::Price { .. })
+        ));
+        assert!(matches!(
+            table(&format!("{model}nan")),
+            Err(PriceTableError::Price { .. })
+        ));
+        let twice = format!("{model}1\n[[model]]\nnames = ['x/M-20250101']\noutput = 1\ninput = 1");
+        assert!(matches!(table(&twice), Err(PriceTableError::Twice(_))));
+        assert!(matches!(
+            table("modell = 1"),
+            Err(PriceTableError::Syntax(_))
+        ));
+    }
+}

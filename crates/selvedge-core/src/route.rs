@@ -1,0 +1,244 @@
+//! Who does the work: a task's own words turned into one configured agent.
+//!
+//! Pure and total: the same task and the same agents always give the same answer. A name that is
+//! not configured is an error that helps, never a silent fall back to another agent: that would
+//! spend somebody's money on somebody else's model.
+
+use std::collections::BTreeMap;
+
+use crate::config::nearest;
+use crate::model::{AgentKind, AgentSpec, ComplexityTier, Task};
+
+/// The built-in agent that runs the task's own command.
+pub const SHELL: &str = "shell";
+
+/// Why no agent could be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// Nobody of that name is configured.
+    #[error("no agent is called `{name}`{}; known are {}", did_you_mean(nearest.as_deref()), known.join(", "))]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// All that could have been asked for, sorted.
+        known: Vec<String>,
+        /// The most similar of those, if any is similar.
+        nearest: Option<String>,
+    },
+    /// The task goes to the shell and has nothing to run.
+    #[error("the task is to be run by the shell, but has no `command`")]
+    NoCommand,
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest
+        .map(|name| format!(" (did you mean `{name}`?)"))
+        .unwrap_or_default()
+}
+
+/// Chooses the agent. In this order: the task's `agent`, its `routing_decision`, the shell for a
+/// `trivial` task (or one without a description) that has a `command`, `default`.
+pub fn route(
+    task: &Task,
+    agents: &BTreeMap<String, AgentSpec>,
+    default: &str,
+) -> Result<AgentSpec, RouteError> {
+    let named = task.agent.as_deref();
+    let decided = task
+        .routing_decision
+        .as_ref()
+        .map(|decision| decision.target_type.as_str());
+    let wanted = [named, decided]
+        .into_iter()
+        .flatten()
+        .map(str::trim)
+        .find(|name| !name.is_empty());
+    let name = match wanted {
+        Some(name) => name,
+        None if is_for_the_shell(task) => SHELL,
+        None => default,
+    };
+    match agents.get(name) {
+        Some(agent) if agent.kind == AgentKind::Shell => with_command(agent.clone(), task),
+        Some(agent) => Ok(agent.clone()),
+        None if name == SHELL => with_command(shell(), task),
+        None => Err(unknown(name, agents)),
+    }
+}
+
+fn is_for_the_shell(task: &Task) -> bool {
+    let nothing_to_describe = task.description.trim().is_empty();
+    command(task).is_some()
+        && (nothing_to_describe || task.complexity_tier == Some(ComplexityTier::Trivial))
+}
+
+fn command(task: &Task) -> Option<&str> {
+    task.command
+        .as_deref()
+        .filter(|command| !command.trim().is_empty())
+}
+
+fn shell() -> AgentSpec {
+    AgentSpec {
+        name: SHELL.to_owned(),
+        kind: AgentKind::Shell,
+        program: Vec::new(),
+        model: None,
+        base_url: None,
+        env: BTreeMap::new(),
+        env_from: BTreeMap::new(),
+        api_retries: 0,
+        deterministic: true,
+        prompt_as_argument: false,
+    }
+}
+
+/// The task's command line as the shell's argument. The description is never run.
+fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> {
+    let command = command(task).ok_or(RouteError::NoCommand)?;
+    let program = vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()];
+    Ok(AgentSpec {
+        program,
+        deterministic: true,
+        ..agent
+    })
+}
+
+fn unknown(name: &str, agents: &BTreeMap<String, AgentSpec>) -> RouteError {
+    let mut known: Vec<String> = agents.keys().cloned().chain([SHELL.to_owned()]).collect();
+    known.sort();
+    known.dedup();
+    let nearest =
+        nearest(&name.to_lowercase(), known.iter().map(String::as_str)).map(str::to_owned);
+    RouteError::Unknown {
+        name: name.to_owned(),
+        known,
+        nearest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::RoutingDecision;
+
+    fn agents() -> BTreeMap<String, AgentSpec> {
+        let agent = |name: &str, kind| AgentSpec {
+            name: name.to_owned(),
+            kind,
+            ..shell()
+        };
+        [
+            agent("claude", AgentKind::Claude),
+            agent("ollama", AgentKind::Ollama),
+            agent("aider", AgentKind::Command),
+        ]
+        .into_iter()
+        .map(|agent| (agent.name.clone(), agent))
+        .collect()
+    }
+
+    fn task() -> Task {
+        Task {
+            description: "mend it".into(),
+            ..Task::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(task: &Task, expect: &str) {
+        let routed = route(task, &agents(), "claude");
+        assert_eq!(
+            routed.map(|agent| agent.name).as_deref(),
+            Ok(expect),
+            "{task:?}"
+        );
+    }
+
+    fn decided(target: &str, task: &Task) -> Task {
+        let target_type = target.to_owned();
+        Task {
+            routing_decision: Some(RoutingDecision { target_type }),
+            ..task.clone()
+        }
+    }
+
+    #[test]
+    fn the_agent_outranks_the_decision_which_outranks_the_tier() {
+        let trivial = Task {
+            command: Some("make".into()),
+            complexity_tier: Some(ComplexityTier::Trivial),
+            ..task()
+        };
+        let described = |tier, command: Option<&str>| Task {
+            complexity_tier: tier,
+            command: command.map(str::to_owned),
+            ..task()
+        };
+        check(&task(), "claude");
+        check(&described(Some(ComplexityTier::Complex), None), "claude");
+        check(&described(Some(ComplexityTier::Trivial), None), "claude");
+        check(&described(None, Some("make")), "claude");
+        check(&trivial, SHELL);
+        let nothing_else = Task {
+            description: " ".into(),
+            ..described(None, Some("make"))
+        };
+        check(&nothing_else, SHELL);
+        check(&decided("ollama", &trivial), "ollama");
+        check(&decided(" ", &trivial), SHELL);
+        let both = Task {
+            agent: Some("aider".into()),
+            ..decided("nobody", &trivial)
+        };
+        check(&both, "aider");
+    }
+
+    #[test]
+    fn the_shell_runs_the_command_and_never_the_description() {
+        let task = Task {
+            description: "rm -rf /".into(),
+            command: Some("make 'all of it'".into()),
+            agent: Some(SHELL.into()),
+            ..Task::default()
+        };
+        let agent = route(&task, &agents(), "claude").unwrap();
+        assert_eq!(agent.program, ["sh", "-c", "make 'all of it'"]);
+        assert!(agent.deterministic);
+        let blank = Task {
+            command: Some("  ".into()),
+            ..task
+        };
+        assert_eq!(
+            route(&blank, &agents(), "claude"),
+            Err(RouteError::NoCommand)
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_known_and_the_nearest() {
+        let ask = |name: &str| {
+            let task = Task {
+                agent: Some(name.into()),
+                ..task()
+            };
+            route(&task, &agents(), "claude").unwrap_err().to_string()
+        };
+        assert_eq!(
+            ask("Cluade"),
+            "no agent is called `Cluade` (did you mean `claude`?); \
+             known are aider, claude, ollama, shell"
+        );
+        assert!(
+            !ask("sidecar").contains("did you mean"),
+            "{}",
+            ask("sidecar")
+        );
+    }
+
+    #[test]
+    fn a_default_that_is_not_configured_is_an_error_too() {
+        let error = route(&task(), &BTreeMap::new(), "claude").unwrap_err();
+        assert!(matches!(error, RouteError::Unknown { .. }));
+    }
+}
