@@ -77,8 +77,10 @@ fn judge(tree: &mut Node, warnings: &mut Vec<Diagnostic>) -> Result<Config, Conf
         let place = tree.nearest(&key).place.clone();
         ConfigError(Diagnostic::new(place, &in_words_of_toml(error.message())))
     })?;
-    for key in unknown {
-        let place = tree.nearest(&key).key_place.clone();
+    let place = |key: &Key| tree.nearest(key).key_place.clone();
+    let mut unknown: Vec<_> = unknown.into_iter().map(|key| (place(&key), key)).collect();
+    unknown.sort_by_key(|(place, _)| place.span.start);
+    for (place, key) in unknown {
         let warning = Diagnostic::new(place, &format!("unknown key `{key}`, ignored"));
         warnings.push(Diagnostic {
             hint: suggest::for_unknown(&key),
@@ -211,14 +213,23 @@ impl Resolved {
             .map(|node| node.key_place.origin())
     }
 
-    /// What a repository's file says of an agent's program, arguments, environment and server: to
-    /// be shown before the agent runs, so that nothing of it happens silently.
+    /// What a repository's file says of an agent's program, arguments, environment and server,
+    /// itself or through the agent that completes it: to be shown before the agent runs, so that
+    /// nothing of it happens silently.
     pub fn set_by_repository(&self, agent: &str) -> Vec<Diagnostic> {
         const SHOWN: [&str; 5] = ["kind", "program", "args", "base_url", "env"];
-        let agent_key = Key::dotted("agents").name(agent);
+        let completes_it = self
+            .agents
+            .get(agent)
+            .map(|spec| agent::kind_name(spec.kind));
+        let agents = [Some(agent), completes_it.filter(|name| *name != agent)];
         let mut shown = Vec::new();
-        for name in SHOWN {
-            let key = agent_key.name(name);
+        for (agent, name) in agents
+            .into_iter()
+            .flatten()
+            .flat_map(|agent| SHOWN.map(|key| (agent, key)))
+        {
+            let key = Key::dotted("agents").name(agent).name(name);
             for (key, node) in self
                 .tree
                 .at(&key)

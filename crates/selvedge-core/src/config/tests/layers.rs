@@ -165,7 +165,7 @@ fn an_agent_takes_what_it_leaves_out_from_the_one_named_like_its_kind() {
 #[test]
 fn what_a_repository_says_of_an_agent_is_shown() {
     let layers = [
-        person("agents.claude.args = [\"--verbose\"]"),
+        person("agents.claude.args = [\"--verbose\"]\nagents.opus.kind = \"claude\""),
         repository(
             "[agents.claude]\nmodel = \"opus\"\nenv.ANTHROPIC_BASE_URL = \"http://example.org\"",
         ),
@@ -181,6 +181,11 @@ fn what_a_repository_says_of_an_agent_is_shown() {
         [
             "selvedge.toml:3:5: this repository sets agents.claude.env.ANTHROPIC_BASE_URL = \"http://example.org\""
         ]
+    );
+    assert_eq!(
+        resolved.set_by_repository("opus").len(),
+        1,
+        "it is completed from `claude`"
     );
     assert!(resolved.set_by_repository("ollama").is_empty());
 }

@@ -1,0 +1,68 @@
+//! Where a person's own files lie, by the XDG base directory rules.
+
+use std::path::{Path, PathBuf};
+
+/// The name of our directory below each base directory.
+const OURS: &str = "selvedge";
+
+/// The base directories, as the environment gives them.
+#[derive(Debug, Clone)]
+pub struct Directories {
+    home: Option<PathBuf>,
+    config_home: Option<PathBuf>,
+    state_home: Option<PathBuf>,
+}
+
+/// Neither the XDG variable nor `HOME` says where to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no home directory: set HOME or {0}")]
+pub struct NoHome(&'static str);
+
+impl Directories {
+    /// From environment variables. A path that is not absolute is ignored, as the rules ask for.
+    pub fn new(environment: &[(String, String)]) -> Self {
+        let path = |wanted: &str| {
+            let (_, value) = environment.iter().find(|(name, _)| name == wanted)?;
+            Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+        };
+        Self {
+            home: path("HOME"),
+            config_home: path("XDG_CONFIG_HOME"),
+            state_home: path("XDG_STATE_HOME"),
+        }
+    }
+
+    /// `$XDG_CONFIG_HOME/selvedge`, by default `~/.config/selvedge`: what a person wrote.
+    pub fn config(&self) -> Result<PathBuf, NoHome> {
+        self.below(self.config_home.as_ref(), ".config")
+            .ok_or(NoHome("XDG_CONFIG_HOME"))
+    }
+
+    /// `$XDG_STATE_HOME/selvedge`, by default `~/.local/state/selvedge`: journals and outputs.
+    pub fn state(&self) -> Result<PathBuf, NoHome> {
+        self.below(self.state_home.as_ref(), ".local/state")
+            .ok_or(NoHome("XDG_STATE_HOME"))
+    }
+
+    /// A path as messages show it: relative to `dir` where it lies below, else with `~`.
+    pub fn shown(&self, path: &Path, dir: &Path) -> PathBuf {
+        if let Ok(relative) = path.strip_prefix(dir) {
+            return relative.to_owned();
+        }
+        match self
+            .home
+            .as_ref()
+            .and_then(|home| path.strip_prefix(home).ok())
+        {
+            Some(below_home) => Path::new("~").join(below_home),
+            None => path.to_owned(),
+        }
+    }
+
+    fn below(&self, base: Option<&PathBuf>, default: &str) -> Option<PathBuf> {
+        let base = base
+            .cloned()
+            .or_else(|| self.home.as_ref().map(|home| home.join(default)));
+        base.map(|base| base.join(OURS))
+    }
+}

@@ -1,0 +1,107 @@
+//! Where settings are read from the world: files, environment, command line. What they may say and
+//! how they are laid over each other is `selvedge_core::config`'s; here are only the places.
+
+mod directories;
+mod find;
+mod render;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::config::{self, ConfigError, FileOwner, Flags, Layer, Resolved};
+
+pub use directories::{Directories, NoHome};
+pub use find::{REPOSITORY_FILE, find_repository_file};
+pub use render::{Severity, render};
+
+/// A settings file larger than this is not one.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// The settings in force for a directory.
+#[derive(Debug)]
+pub struct Settings {
+    /// Their values.
+    pub resolved: Resolved,
+    /// The repository's `selvedge.toml`, if there is one.
+    pub repository_file: Option<PathBuf>,
+}
+
+/// Why there are no settings.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A layer says something that cannot be.
+    #[error(transparent)]
+    Invalid(#[from] ConfigError),
+    /// A file is there but cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The process's environment, for [`load`] and [`Directories`]; what is not Unicode sets nothing.
+pub fn environment() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// Reads all layers for a directory, given as an absolute path.
+pub fn load(
+    dir: &Path,
+    flags: &Flags,
+    environment: &[(String, String)],
+) -> Result<Settings, SettingsError> {
+    let directories = Directories::new(environment);
+    let person_file = directories
+        .config()
+        .map(|config| config.join("config.toml"));
+    let repository_file = find_repository_file(dir);
+    let mut layers = Vec::new();
+    for (owner, file) in [
+        (FileOwner::Person, &person_file.ok()),
+        (FileOwner::Repository, &repository_file),
+    ] {
+        if let Some(path) = file
+            && let Some(text) = read(path)?
+        {
+            layers.push(Layer::file(owner, directories.shown(path, dir), text)?);
+        }
+    }
+    layers.push(Layer::environment(environment.iter().cloned()));
+    layers.push(Layer::flags(flags));
+    Ok(Settings {
+        resolved: config::resolve(layers)?,
+        repository_file,
+    })
+}
+
+/// The text of a file, nothing if it does not exist.
+fn read(path: &Path) -> Result<Option<String>, SettingsError> {
+    let text = || -> io::Result<String> {
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        if metadata.len() > LARGEST_FILE {
+            return Err(io::Error::other("it is larger than 1 MiB"));
+        }
+        std::fs::read_to_string(path)
+    };
+    match text() {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SettingsError::Unreadable {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}

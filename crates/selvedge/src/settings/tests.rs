@@ -1,0 +1,177 @@
+//! Which files are read, and what is said of them.
+
+use std::fs;
+use std::path::Path;
+
+use selvedge_core::config::Flags;
+use tempfile::TempDir;
+
+use super::{Directories, SettingsError, Severity, find_repository_file, load, render};
+
+/// A home and a repository with a directory below it.
+struct World {
+    root: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for directory in [
+            "home/.config/selvedge",
+            "repository/.git",
+            "repository/crates/one",
+        ] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        Self { root }
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(path), text).unwrap();
+    }
+
+    fn environment(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let home = self.path("home").display().to_string();
+        let home = [("HOME".to_owned(), home)];
+        let more = more
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        home.into_iter().chain(more).collect()
+    }
+
+    fn load(&self, dir: &str) -> Result<super::Settings, SettingsError> {
+        load(&self.path(dir), &Flags::default(), &self.environment(&[]))
+    }
+}
+
+#[test]
+fn all_layers_are_found_from_a_directory_below_the_repository() {
+    let world = World::new();
+    world.write(
+        "home/.config/selvedge/config.toml",
+        "agent = \"ollama\"\nlimits.silence = \"1m\"",
+    );
+    world.write(
+        "repository/selvedge.toml",
+        "limits.silence = \"2m\"\nlimits.timeout = \"3m\"",
+    );
+    let environment = world.environment(&[("SELVEDGE_LIMITS_TIMEOUT", "4m")]);
+    let flags = Flags {
+        retries: Some(1),
+        ..Flags::default()
+    };
+    let settings = load(&world.path("repository/crates/one"), &flags, &environment).unwrap();
+    let resolved = settings.resolved;
+    assert_eq!(
+        settings.repository_file,
+        Some(world.path("repository/selvedge.toml"))
+    );
+    assert_eq!(resolved.agent, "ollama");
+    assert_eq!(resolved.limits.silence_ms, 120_000);
+    assert_eq!(resolved.limits.wall_ms, 240_000);
+    assert_eq!(resolved.max_verification_retries, 1);
+    let origin = resolved.origin("agent").unwrap().to_string();
+    assert_eq!(origin, "~/.config/selvedge/config.toml:1");
+}
+
+#[test]
+fn no_file_above_the_repository_is_read() {
+    let world = World::new();
+    world.write("selvedge.toml", "agent = \"nobody's\"");
+    assert_eq!(
+        find_repository_file(&world.path("repository/crates/one")),
+        None
+    );
+    assert_eq!(
+        find_repository_file(&world.path("home")),
+        None,
+        "nor without a repository"
+    );
+    assert_eq!(
+        find_repository_file(world.root.path()),
+        Some(world.path("selvedge.toml"))
+    );
+}
+
+#[test]
+fn the_base_directories_follow_xdg() {
+    let variables = |pairs: &[(&str, &str)]| {
+        let owned = pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Directories::new(&owned.collect::<Vec<_>>())
+    };
+    let home = variables(&[("HOME", "/home/me")]);
+    assert_eq!(
+        home.state().unwrap(),
+        Path::new("/home/me/.local/state/selvedge")
+    );
+    assert_eq!(
+        home.config().unwrap(),
+        Path::new("/home/me/.config/selvedge")
+    );
+    let xdg = variables(&[
+        ("XDG_STATE_HOME", "/state"),
+        ("XDG_CONFIG_HOME", "not/absolute"),
+    ]);
+    assert_eq!(xdg.state().unwrap(), Path::new("/state/selvedge"));
+    assert_eq!(
+        xdg.config().unwrap_err().to_string(),
+        "no home directory: set HOME or XDG_CONFIG_HOME"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_and_one_that_is_missing_is_not() {
+    let world = World::new();
+    assert!(world.load("repository").is_ok());
+    world.write("repository/selvedge.toml", b"agent = \"\xff\"");
+    let error = world.load("repository").unwrap_err();
+    assert!(matches!(error, SettingsError::Unreadable { .. }), "{error}");
+    fs::remove_file(world.path("repository/selvedge.toml")).unwrap();
+    fs::create_dir(world.path("repository/selvedge.toml")).unwrap();
+    assert!(matches!(
+        world.load("repository").unwrap_err(),
+        SettingsError::Unreadable { .. }
+    ));
+}
+
+#[test]
+fn messages_show_the_line_and_what_to_do() {
+    let world = World::new();
+    world.write(
+        "repository/selvedge.toml",
+        "[verification]\ntimout = \"5s\" # too short?\nmax_retries = 2\n\n[[checks]]\nname = \"tests\"\nruns = \"\"\"\nmany\nlines\"\"\"\nrun = \"true\"\n",
+    );
+    let warnings = world.load("repository").unwrap().resolved.warnings;
+    let shown: Vec<_> = warnings
+        .iter()
+        .map(|warning| render(warning, Severity::Warning, false))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n\n"));
+
+    world.write(
+        "repository/selvedge.toml",
+        "# mine\n[verification]\nmax_retries = 9\n",
+    );
+    let SettingsError::Invalid(error) = world.load("repository").unwrap_err() else {
+        panic!("an invalid file")
+    };
+    insta::assert_snapshot!(render(&error.0, Severity::Error, false));
+    assert!(render(&error.0, Severity::Error, true).contains("\u{1b}["));
+
+    world.write("repository/selvedge.toml", "");
+    let flags = Flags {
+        timeout: Some("soon".to_owned()),
+        ..Flags::default()
+    };
+    let error = load(&world.path("repository"), &flags, &world.environment(&[])).unwrap_err();
+    let SettingsError::Invalid(error) = error else {
+        panic!("an invalid flag")
+    };
+    insta::assert_snapshot!(render(&error.0, Severity::Error, false));
+}
