@@ -15,13 +15,14 @@
 //!             Turn::text("Fixed.").usage(1_000, 50),
 //!         ]),
 //! );
-//! let env = TestEnv::new(env!("CARGO_PKG_NAME")); // in a test: env!("CARGO_BIN_EXE_selvedge")
+//! // In a test of the binary: TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).
+//! let env = TestEnv::new("target/debug/selvedge");
 //! env.repo();
 //! let output = env
 //!     .selvedge(["run", "write the answer", "--check", "test -s answer"])
 //!     .env("ANTHROPIC_BASE_URL", server.url())
 //!     .run();
-//! assert_eq!(output.code, 0, "{output}");
+//! output.assert_success();
 //! assert!(server.prompts()[1].contains("VERIFICATION RETRY 1/2"));
 //! ```
 #![expect(

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use serde_json::Value;
@@ -80,15 +80,15 @@ impl ModelServer {
     }
 
     /// The requests of one session's main conversation, counted from 1.
-    pub fn session(&self, number: usize) -> Vec<Request> {
+    pub fn requests_of(&self, session: usize) -> Vec<Request> {
         let mut requests = self.requests();
-        requests.retain(|request| request.session() == Some(number));
+        requests.retain(|request| request.session() == Some(session));
         requests
     }
 
     /// The first prompt of each session, in the order in which the sessions opened.
     pub fn prompts(&self) -> Vec<String> {
-        let sessions = (1..).map(|number| self.session(number));
+        let sessions = (1..).map(|number| self.requests_of(number));
         let firsts = sessions.map_while(|requests| requests.first().map(Request::prompt));
         firsts.collect()
     }
@@ -157,7 +157,12 @@ fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) 
 }
 
 fn app(record: Arc<Watched<Record>>) -> Router {
-    Router::new().fallback(answer).with_state(record)
+    // No limit to a body: how large a prompt is, is what some tests want to see.
+    let unlimited = DefaultBodyLimit::disable();
+    Router::new()
+        .fallback(answer)
+        .layer(unlimited)
+        .with_state(record)
 }
 
 async fn answer(

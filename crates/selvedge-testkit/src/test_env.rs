@@ -114,7 +114,7 @@ impl TestEnv {
         let git = git
             .env("GIT_AUTHOR_DATE", COMMIT_DATE)
             .env("GIT_COMMITTER_DATE", COMMIT_DATE);
-        git.run().success().stdout.clone()
+        git.run().assert_success().stdout.clone()
     }
 
     /// Writes a file, with the directories above it; relative paths start in the work directory.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::reply::Reply;
 use super::request::{Answer, Request};
 use super::script::{Fault, ToolCall, Turn};
-use super::sessions::{SESSION_HEADER, Sessions};
+use super::sessions::{SESSION_HEADER, Sessions, Taken};
 
 const EVENT_STREAM: &str = "text/event-stream";
 const SUBAGENT_HEADER: &str = "x-claude-code-agent-id";
@@ -19,8 +19,8 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
             say(request, &Turn::text("A scripted session"), "side"),
         ),
         "/v1/messages" => {
-            let (answer, turn) = sessions.take_turn(request);
-            (answer, reply(request, answer, turn))
+            let taken = sessions.take_turn(request);
+            (taken.answer(), reply(request, &taken))
         }
         "/v1/messages/count_tokens" => (Answer::Side, Reply::json(&json!({"input_tokens": 100}))),
         _ => (
@@ -41,25 +41,19 @@ fn is_side_call(request: &Request) -> bool {
         || (request.headers.contains_key(SESSION_HEADER) && !has_tools)
 }
 
-fn reply(request: &Request, answer: Answer, turn: Option<Turn>) -> Reply {
-    let id = match answer {
-        Answer::Turn { session, turn } | Answer::NothingLeft { session, turn } => {
-            format!("{session}_{turn}")
-        }
-        Answer::Side | Answer::NoSuchModel | Answer::NoSuchPath => "side".to_owned(),
+fn reply(request: &Request, taken: &Taken) -> Reply {
+    let Some(turn) = &taken.turn else {
+        return error(400, &taken.nothing_left());
     };
-    let Some(turn) = turn else {
-        return error(400, &format!("the script has no turn {id} (session_turn)"));
-    };
+    let id = format!("{}_{}", taken.session, taken.number);
     let reply = match turn.fault {
         Some(Fault::Status { code, retry_after }) => {
             error(code, &format!("scripted {code}")).retry_after(retry_after)
         }
-        _ => say(request, &turn, &id),
+        _ => say(request, turn, &id),
     };
-    reply
-        .request_id(format!("req_scripted_{id}"))
-        .failing(turn.fault)
+    let reply = reply.request_id(format!("req_scripted_{id}"));
+    reply.failing(turn.fault)
 }
 
 fn error(code: u16, message: &str) -> Reply {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::reply::Reply;
 use super::request::{Answer, Request};
 use super::script::{Fault, Script, ToolCall, Turn};
-use super::sessions::Sessions;
+use super::sessions::{Sessions, Taken};
 
 const NDJSON: &str = "application/x-ndjson";
 /// A time that no test can mistake for a real one.
@@ -19,8 +19,8 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
             (Answer::NoSuchModel, error(404, &message))
         }
         ("POST", "/api/chat") => {
-            let (answer, turn) = sessions.take_turn(request);
-            (answer, reply(request, answer, turn))
+            let taken = sessions.take_turn(request);
+            (taken.answer(), reply(request, &taken))
         }
         ("POST", "/api/show") => (Answer::Side, show()),
         ("GET", "/api/tags") => (Answer::Side, tags(&sessions.script)),
@@ -51,15 +51,15 @@ fn tags(script: &Script) -> Reply {
     Reply::json(&json!({"models": models}))
 }
 
-fn reply(request: &Request, answer: Answer, turn: Option<Turn>) -> Reply {
-    let Some(turn) = turn else {
-        return error(400, &format!("the script has no turn for this: {answer:?}"));
+fn reply(request: &Request, taken: &Taken) -> Reply {
+    let Some(turn) = &taken.turn else {
+        return error(400, &taken.nothing_left());
     };
     let reply = match turn.fault {
         Some(Fault::Status { code, retry_after }) => {
             error(code, &format!("scripted {code}")).retry_after(retry_after)
         }
-        _ => say(request, &turn),
+        _ => say(request, turn),
     };
     reply.failing(turn.fault)
 }

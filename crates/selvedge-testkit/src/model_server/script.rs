@@ -21,7 +21,8 @@ impl Script {
         Self::default()
     }
 
-    /// Adds the session that opens next, with its turns in order.
+    /// Adds the session that opens next, with its turns in order. An agent program that is started
+    /// anew opens a new one; what it asks again by itself (after a fault) stays in its own.
     #[must_use]
     pub fn session(mut self, turns: impl IntoIterator<Item = Turn>) -> Self {
         self.sessions.push(turns.into_iter().collect());

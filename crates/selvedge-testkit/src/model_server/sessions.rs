@@ -17,6 +17,33 @@ pub(crate) struct Sessions {
     opened: Vec<Opened>,
 }
 
+/// A turn on its way out, with its place in the script counted from 1.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) session: usize,
+    pub(crate) number: usize,
+    /// Missing when the script has nothing left for this session.
+    pub(crate) turn: Option<Turn>,
+}
+
+impl Taken {
+    pub(crate) fn answer(&self) -> Answer {
+        let (session, turn) = (self.session, self.number);
+        match self.turn {
+            Some(_) => Answer::Turn { session, turn },
+            None => Answer::NothingLeft { session, turn },
+        }
+    }
+
+    /// What to tell a client that asked for more than the script has.
+    pub(crate) fn nothing_left(&self) -> String {
+        format!(
+            "the script has no turn {} for session {}",
+            self.number, self.session
+        )
+    }
+}
+
 #[derive(Debug)]
 struct Opened {
     identity: Identity,
@@ -47,37 +74,21 @@ impl Sessions {
         }
     }
 
-    /// Takes the turn that answers `request`; no turn when the script has none left for it.
-    pub(crate) fn take_turn(&mut self, request: &Request) -> (Answer, Option<Turn>) {
+    /// Takes the turn that answers `request`.
+    pub(crate) fn take_turn(&mut self, request: &Request) -> Taken {
         let index = self.session_of(request);
-        let scripted = self
-            .script
-            .sessions
-            .get(index)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let scripted = self.script.sessions.get(index).map(Vec::as_slice);
         let opened = &mut self.opened[index];
-        let turn = scripted.get(opened.turns_taken).cloned();
+        let turn = scripted
+            .unwrap_or_default()
+            .get(opened.turns_taken)
+            .cloned();
         opened.turns_taken += 1;
-        let (session, number) = (index + 1, opened.turns_taken);
-        match turn {
-            Some(turn) => {
-                opened.has_succeeded |= turn.fault.is_none();
-                (
-                    Answer::Turn {
-                        session,
-                        turn: number,
-                    },
-                    Some(turn),
-                )
-            }
-            None => (
-                Answer::NothingLeft {
-                    session,
-                    turn: number,
-                },
-                None,
-            ),
+        opened.has_succeeded |= turn.as_ref().is_some_and(|turn| turn.fault.is_none());
+        Taken {
+            session: index + 1,
+            number: opened.turns_taken,
+            turn,
         }
     }
 

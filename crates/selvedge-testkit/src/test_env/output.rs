@@ -29,15 +29,15 @@ impl Output {
 
     /// Fails the test unless the exit code is this one.
     #[track_caller]
-    pub fn code(&self, code: i32) -> &Self {
+    pub fn assert_code(&self, code: i32) -> &Self {
         assert_eq!(self.code, code, "{self}");
         self
     }
 
     /// Fails the test unless the exit code is 0.
     #[track_caller]
-    pub fn success(&self) -> &Self {
-        self.code(0)
+    pub fn assert_success(&self) -> &Self {
+        self.assert_code(0)
     }
 
     /// The standard output as one JSON value.

@@ -119,7 +119,7 @@ fn each_session_plays_its_own_turns_and_its_prompt_can_be_read_back() {
     assert_eq!(said(&ask(&server, "b", retry)), "three");
     assert_eq!(said(&ask(&server, "a", "The task.")), "two");
     assert_eq!(server.prompts(), ["The task.", retry]);
-    assert_eq!(server.session(1).len(), 2);
+    assert_eq!(server.requests_of(1).len(), 2);
     assert_eq!(server.turns_left(), 0);
 }
 
@@ -218,5 +218,9 @@ fn a_script_that_has_nothing_left_refuses_for_good() {
     ask(&server, "s", "Do it.");
     let answer = ask(&server, "s", "More?");
     assert_eq!(answer.status, 400);
-    assert!(answer.body.contains("no turn 1_2"), "{}", answer.body);
+    assert!(
+        answer.body.contains("no turn 2 for session 1"),
+        "{}",
+        answer.body
+    );
 }

@@ -26,6 +26,6 @@ fn a_script_with_a_misspelt_key_is_refused() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_model-server"));
     env.write("script.json", r#"{"sessions": [[{"txt": "Done."}]]}"#);
     let output = env.selvedge(["script.json"]).run();
-    output.code(1);
+    output.assert_code(1);
     assert!(output.stderr.contains("unknown field `txt`"), "{output}");
 }

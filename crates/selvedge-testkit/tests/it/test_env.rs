@@ -53,7 +53,7 @@ fn a_repository_has_one_commit_that_is_the_same_everywhere() {
 fn input_goes_in_whole_and_output_comes_out_whole() {
     let text = "line\n".repeat(100_000);
     let output = env().command("cat").stdin(text.clone()).run();
-    assert!(output.success().stdout == text);
+    assert!(output.assert_success().stdout == text);
 }
 
 #[test]
