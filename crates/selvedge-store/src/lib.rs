@@ -3,6 +3,8 @@
 //! journal one thread of its own, and nothing here may know what a run's events *mean* beyond the
 //! few facts that a list of runs shows ([`RunSummary`]).
 
+#[cfg(feature = "contract")]
+pub mod contract;
 mod error;
 mod journal;
 mod run_name;

@@ -31,9 +31,16 @@ impl Found {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RunName {
     Newest,
-    /// Lower-case hexadecimal digits without hyphens, at the start or the end of an id.
-    Fragment(String),
+    /// Digits of an id, in lower case, hyphenated as an id that starts, or ends, with them is.
+    Fragment {
+        start: String,
+        end: String,
+    },
 }
+
+/// Digits of an id, and in front of which of them a hyphen stands.
+const DIGITS: usize = 32;
+const HYPHENS: [usize; 4] = [8, 12, 16, 20];
 
 impl RunName {
     pub(crate) fn parse(typed: &str) -> Option<Self> {
@@ -41,11 +48,30 @@ impl RunName {
         if typed == "@" || typed.eq_ignore_ascii_case("last") {
             return Some(Self::Newest);
         }
-        let digits: String = typed.chars().filter(|c| *c != '-').collect();
+        let digits: String = typed
+            .chars()
+            .filter(|c| *c != '-')
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
         let fits =
-            (4..=32).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        fits.then(|| Self::Fragment(digits.to_ascii_lowercase()))
+            (4..=DIGITS).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        fits.then(|| Self::Fragment {
+            start: hyphenated(&digits, 0),
+            end: hyphenated(&digits, DIGITS - digits.len()),
+        })
     }
+}
+
+/// The digits as they stand in an id from its digit `at` on.
+fn hyphenated(digits: &str, at: usize) -> String {
+    let mut text = String::with_capacity(digits.len() + HYPHENS.len());
+    for (place, digit) in (at..).zip(digits.chars()) {
+        if place > at && HYPHENS.contains(&place) {
+            text.push('-');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -54,9 +80,26 @@ mod tests {
 
     #[test]
     fn hyphens_and_case_do_not_matter_but_digits_do() {
-        let fragment = |digits: &str| Some(RunName::Fragment(digits.to_owned()));
-        assert_eq!(RunName::parse(" 0190163D-8694 "), fragment("0190163d8694"));
-        assert_eq!(RunName::parse("ad91"), fragment("ad91"));
+        let fragment = |start: &str, end: &str| {
+            Some(RunName::Fragment {
+                start: start.to_owned(),
+                end: end.to_owned(),
+            })
+        };
+        assert_eq!(
+            RunName::parse(" 0190163D-8694 "),
+            fragment("0190163d-8694", "0190163d8694")
+        );
+        assert_eq!(
+            RunName::parse("5966c26f8ad91"),
+            fragment("5966c26f-8ad9-1", "5-966c26f8ad91")
+        );
+        assert_eq!(RunName::parse("ad91"), fragment("ad91", "ad91"));
+        let whole = "0190163d-8694-739b-aea5-966c26f8ad91";
+        assert_eq!(
+            RunName::parse(&whole.replace('-', "")),
+            fragment(whole, whole)
+        );
         assert_eq!(RunName::parse("@"), Some(RunName::Newest));
         assert_eq!(RunName::parse("LAST"), Some(RunName::Newest));
         for nonsense in ["", "d91", "a-d-9", "xyzw", "ad9%", &"a".repeat(33)] {

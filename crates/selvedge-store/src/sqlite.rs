@@ -3,6 +3,7 @@
 //! log. A [`SqliteJournal`] belongs to one thread; another thread, or process, opens its own.
 
 mod events;
+mod log;
 mod open;
 mod runs;
 mod schema;
@@ -50,6 +51,12 @@ impl SqliteJournal {
     }
 }
 
+impl Drop for SqliteJournal {
+    fn drop(&mut self) {
+        log::fold_if_long(&self.db);
+    }
+}
+
 impl Journal for SqliteJournal {
     fn append(
         &self,
@@ -93,8 +100,8 @@ impl Journal for SqliteJournal {
         Ok(Found::among(match RunName::parse(name) {
             None => Vec::new(),
             Some(RunName::Newest) => runs::newest(&self.db)?.into_iter().collect(),
-            Some(RunName::Fragment(digits)) => {
-                runs::with_fragment(&self.db, &digits, Found::CANDIDATES)?
+            Some(RunName::Fragment { start, end }) => {
+                runs::with_fragment(&self.db, &start, &end, Found::CANDIDATES)?
             }
         }))
     }
@@ -140,4 +147,71 @@ fn fold(db: &Connection, run: RunId) -> Result<Option<RunSummary>, StoreError> {
         Some(summary) => summary.follow(&envelope),
     })?;
     Ok(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::model::{Event, Timestamp};
+
+    use super::*;
+
+    fn batch(from: u64, events: u64, text: &str) -> Vec<Envelope> {
+        let run_id = "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap();
+        let event = || Event::SuspendRequested {
+            reason: text.to_owned(),
+        };
+        (from..from + events)
+            .map(|seq| Envelope {
+                v: 1,
+                run_id,
+                seq,
+                at: Timestamp::UNIX_EPOCH,
+                event: event(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn acknowledged_means_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        // The second opening finds what the first one made.
+        for _ in 0..2 {
+            let journal = SqliteJournal::open(directory.path()).unwrap();
+            let setting = |name: &str| -> String {
+                let get = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+                journal.db.query_row(&get, [], |row| row.get(0)).unwrap()
+            };
+            assert_eq!(setting("journal_mode"), "wal");
+            assert_eq!(setting("synchronous"), "2", "FULL: every commit is synced");
+            assert_eq!(setting("foreign_keys"), "1");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_said_and_loses_nothing_that_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = SqliteJournal::open(directory.path()).unwrap();
+        let small = batch(1, 1, "small");
+        let run = small[0].run_id;
+        assert_eq!(journal.append(run, 0, &small).unwrap(), Appended::Committed);
+        let pages: i64 = journal
+            .db
+            .pragma_query_value(None, "page_count", |r| r.get(0))
+            .unwrap();
+        journal
+            .db
+            .pragma_update(None, "max_page_count", pages + 2)
+            .unwrap();
+
+        let large = batch(2, 3, &"large".repeat(9_999));
+        let refused = journal.append(run, 1, &large);
+        assert!(matches!(refused, Err(StoreError::DiskFull)), "{refused:?}");
+        assert_eq!(journal.read(run, 0).unwrap(), small);
+
+        journal
+            .db
+            .pragma_update(None, "max_page_count", i32::MAX)
+            .unwrap();
+        assert_eq!(journal.append(run, 1, &large).unwrap(), Appended::Committed);
+    }
 }

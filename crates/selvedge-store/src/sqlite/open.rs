@@ -1,16 +1,19 @@
-//! Opening the file: who may read it, and how each connection is set up.
+//! Opening the file: who may read it, how it comes into being, how each connection is set up.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::schema;
+use super::{log, schema};
 use crate::error::StoreError;
 
 const FILE: &str = "journal.db";
+/// Where a new database is prepared; whatever is left in it belongs to a program that was killed.
+const DRAFT: &str = "journal.new";
 
 /// How long one program waits for another's write. Each write is a few milliseconds; a program
 /// that was stopped in the middle of one holds the others up, and this long is enough to notice.
@@ -18,20 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens, or makes, the database.
 pub(super) fn to_write(directory: &Path) -> Result<Connection, StoreError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(|source| StoreError::opening(directory, source))?;
     let path = directory.join(FILE);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let db = connect(&path, flags)?;
-    if schema::is_blank(&db)? {
-        // By its name, never through a handle of our own: closing one would drop the locks that
-        // this process's other connections hold on the file. The log inherits the permissions.
-        fs::set_permissions(&path, Permissions::from_mode(0o600))
-            .map_err(|source| StoreError::opening(&path, source))?;
+    if !exists(&path)? {
+        create(directory).map_err(|error| match error {
+            Creating::Files(source) => StoreError::opening(directory, source),
+            Creating::Database(error) => error,
+        })?;
     }
+    let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     schema::migrate(&db, &path)?;
     Ok(db)
 }
@@ -39,21 +36,68 @@ pub(super) fn to_write(directory: &Path) -> Result<Connection, StoreError> {
 /// Opens the database if there is one, so that nothing can be written through this connection.
 pub(super) fn to_read(directory: &Path) -> Result<Connection, StoreError> {
     let path = directory.join(FILE);
-    match path.try_exists() {
-        Ok(true) => {}
-        Ok(false) => return Err(StoreError::Missing { path }),
-        Err(source) => return Err(StoreError::opening(path, source)),
+    if !exists(&path)? {
+        return Err(StoreError::Missing { path });
     }
     let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if schema::is_current(&db, &path)? {
         return Ok(db);
     }
-    // An older format, or a file that its maker has not filled yet: bring it up to date first.
-    drop(to_write(directory)?);
+    drop((db, to_write(directory)?));
     connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-fn connect(path: &PathBuf, flags: OpenFlags) -> Result<Connection, StoreError> {
+fn exists(path: &Path) -> Result<bool, StoreError> {
+    path.try_exists()
+        .map_err(|source| StoreError::opening(path, source))
+}
+
+enum Creating {
+    Files(io::Error),
+    Database(StoreError),
+}
+
+impl From<io::Error> for Creating {
+    fn from(error: io::Error) -> Self {
+        Self::Files(error)
+    }
+}
+
+impl From<StoreError> for Creating {
+    fn from(error: StoreError) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// Makes the database aside and moves it into place whole: no other program ever sees it without
+/// its tables or in another journal mode, nor readable by others, and of all the syncs that
+/// making it in place would cost, one is left.
+fn create(directory: &Path) -> Result<(), Creating> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let held = File::open(directory)?;
+    held.lock()?;
+    let path = directory.join(FILE);
+    if path.try_exists()? {
+        return Ok(());
+    }
+    let draft_directory = directory.join(DRAFT);
+    if draft_directory.try_exists()? {
+        fs::remove_dir_all(&draft_directory)?;
+    }
+    DirBuilder::new().mode(0o700).create(&draft_directory)?;
+    let draft = draft_directory.join(FILE);
+    schema::write(&draft)?;
+    fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
+    File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, &path)?;
+    fs::remove_dir_all(&draft_directory)?;
+    Ok(held.sync_all()?)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     // A connection belongs to one thread, so it needs no mutex of its own.
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(PATIENCE)?;
@@ -62,5 +106,6 @@ fn connect(path: &PathBuf, flags: OpenFlags) -> Result<Connection, StoreError> {
          PRAGMA synchronous = FULL;
          PRAGMA fullfsync = ON; -- macOS, where a plain sync does not reach the disk",
     )?;
+    log::never_in_the_way(&db)?;
     Ok(db)
 }

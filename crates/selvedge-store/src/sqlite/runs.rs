@@ -136,17 +136,18 @@ pub(super) fn newest(db: &Connection) -> Result<Option<RunId>, StoreError> {
     newest.map(|id| parsed(&id)).transpose()
 }
 
-/// The newest runs whose ids start or end with these digits, at most `limit`.
+/// The newest runs whose ids start or end like this, at most `limit`.
 pub(super) fn with_fragment(
     db: &Connection,
-    digits: &str,
+    start: &str,
+    end: &str,
     limit: usize,
 ) -> Result<Vec<RunId>, StoreError> {
     let mut query = db.prepare_cached(
         "SELECT run_id FROM run
-         WHERE replace(run_id, '-', '') LIKE ?1 || '%' OR replace(run_id, '-', '') LIKE '%' || ?1
-         ORDER BY run_id DESC LIMIT ?2",
+         WHERE substr(run_id, 1, length(?1)) = ?1 OR substr(run_id, -length(?2)) = ?2
+         ORDER BY run_id DESC LIMIT ?3",
     )?;
-    let ids = query.query_map(params![digits, limit], |row| row.get::<_, String>(0))?;
+    let ids = query.query_map(params![start, end, limit], |row| row.get::<_, String>(0))?;
     ids.map(|id| parsed(&id?)).collect()
 }

@@ -9,11 +9,6 @@ use crate::error::StoreError;
 
 const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journal.sql")];
 
-/// Whether nothing was ever written to the database.
-pub(super) fn is_blank(db: &Connection) -> Result<bool, StoreError> {
-    Ok(version(db)? == 0)
-}
-
 /// Whether the database has the format that this program knows; a later one is an error.
 pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {
     let (found, known) = (version(db)?, MIGRATIONS.len());
@@ -32,8 +27,6 @@ pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), StoreError> {
     if is_current(db, path)? {
         return Ok(());
     }
-    // Outside of any transaction, and remembered in the file.
-    db.pragma_update(None, "journal_mode", "wal")?;
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     // Asked again under the lock: another program may have been here first.
     let done = version(&transaction)?;
@@ -44,6 +37,15 @@ pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), StoreError> {
         transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
     }
     Ok(transaction.commit()?)
+}
+
+/// Writes an empty database to a file that nobody else knows of yet, and does not sync it.
+pub(super) fn write(path: &Path) -> Result<(), StoreError> {
+    let db = Connection::open(path)?;
+    db.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;")?;
+    migrate(&db, path)?;
+    // Closing folds the log in, and says so if it cannot.
+    db.close().map_err(|(_, error)| error.into())
 }
 
 fn version(db: &Connection) -> Result<usize, StoreError> {

@@ -1,0 +1,84 @@
+//! What every implementation of [`Journal`] must keep, as tests that know nothing of what is
+//! behind it. An implementation's tests name a [`Backend`] and run the lot:
+//!
+//! ```text
+//! selvedge_store::journal_contract!(|| InMyDatabase::fresh());
+//! ```
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "these are tests: what cannot be done fails the one that needed it"
+)]
+
+mod appending;
+mod finding;
+mod listing;
+mod racing;
+mod random;
+mod sample;
+
+pub use appending::{
+    a_batch_that_does_not_follow_leaves_nothing_behind, a_journal_opened_again_has_everything,
+    events_of_a_later_release_keep_their_raw_value, long_runs_are_read_in_pages,
+    runs_do_not_see_each_other,
+};
+pub use finding::{
+    a_fragment_that_fits_several_runs_names_them, a_run_is_found_by_either_end_of_its_id,
+    the_newest_run_has_a_name,
+};
+pub use listing::{
+    a_list_is_paged_from_the_newest_run, a_list_shows_what_became_of_each_run,
+    a_session_cut_off_leaves_its_cost_unknown, lists_can_be_narrowed, summaries_can_be_made_anew,
+};
+pub use racing::{
+    many_can_open_a_new_journal_at_once, of_two_writers_one_is_fenced,
+    readers_never_see_half_a_batch,
+};
+pub use random::any_batches_read_back_as_they_were;
+
+use crate::journal::Journal;
+
+/// Where journals of one kind come from. Every value stands for one journal, empty at first.
+pub trait Backend: Sync {
+    /// The implementation under test.
+    type Journal: Journal;
+
+    /// Opens this backend's journal, as another program would: each call is a connection of its
+    /// own to the same events.
+    fn open(&self) -> Self::Journal;
+}
+
+/// Makes a `#[test]` of every property. The argument is a function that returns a [`Backend`] with
+/// an empty journal.
+#[macro_export]
+macro_rules! journal_contract {
+    ($fresh:expr) => {
+        $crate::journal_contract! { $fresh =>
+            a_batch_that_does_not_follow_leaves_nothing_behind
+            a_fragment_that_fits_several_runs_names_them
+            a_journal_opened_again_has_everything
+            a_list_is_paged_from_the_newest_run
+            a_list_shows_what_became_of_each_run
+            a_run_is_found_by_either_end_of_its_id
+            a_session_cut_off_leaves_its_cost_unknown
+            any_batches_read_back_as_they_were
+            events_of_a_later_release_keep_their_raw_value
+            lists_can_be_narrowed
+            long_runs_are_read_in_pages
+            many_can_open_a_new_journal_at_once
+            of_two_writers_one_is_fenced
+            readers_never_see_half_a_batch
+            runs_do_not_see_each_other
+            summaries_can_be_made_anew
+            the_newest_run_has_a_name
+        }
+    };
+    ($fresh:expr => $($property:ident)*) => {
+        $(
+            #[test]
+            fn $property() {
+                $crate::contract::$property($fresh);
+            }
+        )*
+    };
+}

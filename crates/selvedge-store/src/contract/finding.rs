@@ -1,0 +1,80 @@
+//! Which run a person means.
+
+use selvedge_core::model::RunId;
+
+use super::Backend;
+use super::sample::{append, created};
+use crate::journal::Journal;
+use crate::run_name::Found;
+
+const FIRST: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
+const SECOND: &str = "0190163d-9000-7000-8000-00000000beef";
+const THIRD: &str = "019016ff-0000-7000-8000-00000190163d";
+
+fn id(text: &str) -> RunId {
+    text.parse().unwrap()
+}
+
+fn with_runs(journal: &impl Journal) {
+    for run in [SECOND, THIRD, FIRST] {
+        append(journal, id(run), 0, [created("mend it", "/w")]);
+    }
+}
+
+/// Whole, by its first digits or by its last, in any case, with or without hyphens; never by its
+/// middle, by too few digits, or by what is no digit.
+pub fn a_run_is_found_by_either_end_of_its_id<B: Backend>(fresh: impl Fn() -> B) {
+    let backend = fresh();
+    let journal = backend.open();
+    with_runs(&journal);
+    for name in [
+        FIRST,
+        "0190163d-8",
+        "0190163D8694",
+        "ad91",
+        "26F8AD91",
+        &id(FIRST).short(),
+    ] {
+        assert_eq!(journal.find(name).unwrap(), Found::Run(id(FIRST)), "{name}");
+    }
+    assert_eq!(journal.find("16ff").unwrap(), Found::Nothing);
+    assert_eq!(journal.find("019016ff").unwrap(), Found::Run(id(THIRD)));
+    for name in [
+        "",
+        "d91",
+        "739b",
+        "____",
+        "%%%%",
+        "zzzz",
+        "0190163d-8694-739b-aea5-966c26f8ad92",
+    ] {
+        assert_eq!(journal.find(name).unwrap(), Found::Nothing, "{name}");
+    }
+}
+
+/// Newest first, so that a person can choose.
+pub fn a_fragment_that_fits_several_runs_names_them<B: Backend>(fresh: impl Fn() -> B) {
+    let backend = fresh();
+    let journal = backend.open();
+    with_runs(&journal);
+    let several = |runs: &[&str]| Found::Ambiguous(runs.iter().copied().map(id).collect());
+    assert_eq!(
+        journal.find("0190").unwrap(),
+        several(&[THIRD, SECOND, FIRST])
+    );
+    // The start of two ids and the end of a third.
+    assert_eq!(
+        journal.find("0190163d").unwrap(),
+        several(&[THIRD, SECOND, FIRST])
+    );
+}
+
+/// `last` and `@`.
+pub fn the_newest_run_has_a_name<B: Backend>(fresh: impl Fn() -> B) {
+    let backend = fresh();
+    let journal = backend.open();
+    assert_eq!(journal.find("last").unwrap(), Found::Nothing);
+    with_runs(&journal);
+    assert_eq!(journal.find("last").unwrap(), Found::Run(id(THIRD)));
+    assert_eq!(journal.find("@").unwrap(), Found::Run(id(THIRD)));
+}

@@ -1,0 +1,117 @@
+//! Runs and events to test with.
+
+use selvedge_core::model::{
+    Closing, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, Prompt, RunId,
+    SessionOutcome, SessionStatus, Timestamp,
+};
+use serde_json::json;
+
+use crate::journal::{Appended, Journal};
+
+/// A run whose id sorts, and was made, after those of smaller numbers.
+pub(super) fn run(number: u32) -> RunId {
+    format!("0190163d-{:04x}-739b-aea5-{number:012x}", number / 16)
+        .parse()
+        .unwrap()
+}
+
+/// Numbers events from `after_seq`, a second apart.
+pub(super) fn numbered(
+    run_id: RunId,
+    after_seq: u64,
+    events: impl IntoIterator<Item = Event>,
+) -> Vec<Envelope> {
+    (after_seq + 1..)
+        .zip(events)
+        .map(|(seq, event)| {
+            let second = i64::try_from(1_700_000_000 + seq).unwrap();
+            let at = Timestamp::from_second(second).unwrap();
+            Envelope {
+                v: ENVELOPE_VERSION,
+                run_id,
+                seq,
+                at,
+                event,
+            }
+        })
+        .collect()
+}
+
+/// Appends where nobody else does.
+#[track_caller]
+pub(super) fn append(
+    journal: &impl Journal,
+    run: RunId,
+    after_seq: u64,
+    events: impl IntoIterator<Item = Event>,
+) -> Vec<Envelope> {
+    let events = numbered(run, after_seq, events);
+    assert_eq!(
+        journal.append(run, after_seq, &events).unwrap(),
+        Appended::Committed
+    );
+    events
+}
+
+pub(super) const TASK: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
+
+/// The first event of a run with a description and a workspace.
+pub(super) fn created(description: &str, workspace: &str) -> Event {
+    let spec = json!({
+        "task_id": TASK,
+        "description": description,
+        "workspace": workspace,
+        "agent": {"name": "scripted", "kind": "command", "program": ["agent"]},
+        "verification": {"mode": "auto_pass"},
+        "max_verification_retries": 2,
+        "verification_timeout_ms": 120_000,
+        "limits": {"wall_ms": 1_000, "silence_ms": 1_000},
+        "snapshots": false,
+        "selvedge_version": "0.1.0",
+    });
+    Event::RunCreated {
+        spec: Box::new(serde_json::from_value(spec).unwrap()),
+    }
+}
+
+pub(super) fn began(run_number: u32) -> Event {
+    let prompt = Prompt {
+        task: "mend it".to_owned(),
+        correction: None,
+    };
+    Event::AttemptBegan {
+        run_number,
+        prompt,
+        from_tree: None,
+        retry: run_number - 1,
+    }
+}
+
+pub(super) fn session_started() -> Event {
+    Event::EffectStarted {
+        effect: EffectId(3),
+    }
+}
+
+pub(super) fn session_ended(run_number: u32, cost: Cost) -> Event {
+    let outcome = SessionOutcome {
+        cost,
+        ..SessionOutcome::new(SessionStatus::Success)
+    };
+    Event::SessionEnded {
+        effect: EffectId(3),
+        run_number,
+        outcome: Box::new(outcome),
+    }
+}
+
+pub(super) fn interrupted(run_number: u32) -> Event {
+    Event::AttemptClosed {
+        run_number,
+        closing: Closing::Interrupted,
+    }
+}
+
+pub(super) fn dollars(usd: f64) -> Cost {
+    Cost::reported(MicroUsd::from_usd(usd).unwrap())
+}

@@ -1,0 +1,185 @@
+//! The contract suite over SQLite in a temporary directory, and what only a file can do wrong.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use selvedge_core::model::{Envelope, Event, RunId, Timestamp};
+use selvedge_store::contract::Backend;
+use selvedge_store::{Appended, Journal, RunFilter, SqliteJournal, StoreError};
+use tempfile::TempDir;
+
+/// A state directory of its own, gone with the test.
+struct InATemporaryDirectory(TempDir);
+
+impl InATemporaryDirectory {
+    fn fresh() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("below/state")
+    }
+
+    /// The database as any other program sees it.
+    fn raw(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.state().join("journal.db")).unwrap()
+    }
+}
+
+impl Backend for InATemporaryDirectory {
+    type Journal = SqliteJournal;
+
+    fn open(&self) -> SqliteJournal {
+        SqliteJournal::open(&self.state()).unwrap()
+    }
+}
+
+selvedge_store::journal_contract!(InATemporaryDirectory::fresh);
+
+fn run() -> RunId {
+    "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap()
+}
+
+fn event(seq: u64) -> Envelope {
+    Envelope {
+        v: 1,
+        run_id: run(),
+        seq,
+        at: Timestamp::UNIX_EPOCH,
+        event: Event::Suspended,
+    }
+}
+
+#[test]
+fn only_its_owner_can_read_it() {
+    let directory = InATemporaryDirectory::fresh();
+    let journal = directory.open();
+    assert_eq!(
+        journal.append(run(), 0, &[event(1)]).unwrap(),
+        Appended::Committed
+    );
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(directory.state()), 0o700);
+    for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        assert_eq!(mode(directory.state().join(file)), 0o600, "{file}");
+    }
+}
+
+#[test]
+fn a_later_format_is_refused_and_left_alone() {
+    let directory = InATemporaryDirectory::fresh();
+    drop(directory.open());
+    directory
+        .raw()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    for refused in [
+        SqliteJournal::open(&directory.state()),
+        SqliteJournal::open_to_read(&directory.state()),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Newer {
+                    found: 99,
+                    known: 1,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        assert!(
+            error.to_string().contains("use the release that wrote it"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_damaged() {
+    let directory = InATemporaryDirectory::fresh();
+    fs::create_dir_all(directory.state()).unwrap();
+    fs::write(
+        directory.state().join("journal.db"),
+        "not a database, but long enough ".repeat(99),
+    )
+    .unwrap();
+    let refused = SqliteJournal::open(&directory.state());
+    assert!(
+        matches!(refused, Err(StoreError::Damaged(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn the_schema_itself_keeps_the_log_gapless_and_append_only() {
+    let directory = InATemporaryDirectory::fresh();
+    let stored = [event(1), event(2)];
+    let journal = directory.open();
+    assert_eq!(
+        journal.append(run(), 0, &stored).unwrap(),
+        Appended::Committed
+    );
+    let raw = directory.raw();
+    let insert = |seq: u64| {
+        let sql = "INSERT INTO event VALUES (?1, ?2, 1, '1970-01-01T00:00:00Z', 'suspended', NULL)";
+        raw.execute(sql, (run().to_string(), seq)).map(drop)
+    };
+    for seq in [0, 2, 4] {
+        insert(seq).unwrap_err();
+    }
+    raw.execute("UPDATE event SET type = 'resumed'", [])
+        .unwrap_err();
+    raw.execute("DELETE FROM event WHERE seq = 2", [])
+        .unwrap_err();
+    assert_eq!(journal.read(run(), 0).unwrap(), stored);
+    insert(3).unwrap();
+}
+
+#[test]
+fn a_derived_row_that_is_missing_is_made_anew_by_the_next_append() {
+    let directory = InATemporaryDirectory::fresh();
+    let journal = directory.open();
+    assert_eq!(
+        journal.append(run(), 0, &[event(1)]).unwrap(),
+        Appended::Committed
+    );
+    let before = journal.summary(run()).unwrap().unwrap();
+    directory.raw().execute("DELETE FROM run", []).unwrap();
+    assert_eq!(
+        journal.append(run(), 1, &[event(2)]).unwrap(),
+        Appended::Committed
+    );
+    let after = journal.summary(run()).unwrap().unwrap();
+    assert_eq!((after.last_seq, after.created_at), (2, before.created_at));
+}
+
+#[test]
+fn what_is_opened_to_read_cannot_be_written() {
+    let directory = InATemporaryDirectory::fresh();
+    let missing = SqliteJournal::open_to_read(&directory.state());
+    assert!(
+        matches!(missing, Err(StoreError::Missing { .. })),
+        "{missing:?}"
+    );
+    assert!(!directory.state().exists());
+
+    let writer = directory.open();
+    assert_eq!(
+        writer.append(run(), 0, &[event(1)]).unwrap(),
+        Appended::Committed
+    );
+    let reader = SqliteJournal::open_to_read(&directory.state()).unwrap();
+    let refused = reader.append(run(), 1, &[event(2)]);
+    assert!(matches!(refused, Err(StoreError::ReadOnly)), "{refused:?}");
+    assert_eq!(
+        reader.runs(&RunFilter::default(), 10, None).unwrap().len(),
+        1
+    );
+
+    drop(writer);
+    let alone = SqliteJournal::open_to_read(&directory.state()).unwrap();
+    assert_eq!(alone.read(run(), 0).unwrap(), [event(1)]);
+}
