@@ -135,10 +135,8 @@ fn workspace_state(run: &Run) -> &'static str {
 }
 
 fn title(check: &CheckReport) -> String {
-    one_line(
-        &format!("{} ({})", StepKind::as_str(check.kind), check.target),
-        TITLE_CHARS,
-    )
+    let target = one_line(&check.target, TITLE_CHARS);
+    format!("{} ({target})", StepKind::as_str(check.kind))
 }
 
 /// Gives every named check its digest, in fair shares of the budget; says how much was used.

@@ -1,0 +1,296 @@
+//! The command line: what there is to say, and the help that teaches it. No command's work is here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use selvedge_core::config::Flags;
+
+use crate::output::Format;
+
+/// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
+/// of what failed.
+///
+/// The verdict is `verified`, or exactly why not. An agent's own word that it is done counts for
+/// nothing.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Begin here:
+  selvedge demo                               see the loop at work, without any model
+  selvedge init                               find this repository's checks and write selvedge.toml
+  selvedge run \"fix the flaky login test\"     run the agent until the checks pass
+
+Exit codes of `run`, `resume`, `demo` and `verify`:
+  0 verified (or unchecked, and said so)   5 turn limit     9 infrastructure
+  1 checks still fail                      6 budget         10 cancelled
+  2 usage or configuration                 7 needs review   130, 143 interrupted: `selvedge resume`
+  3 agent failed, or says it cannot        8 tampered
+  4 time limit";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an agent on a task until independent checks pass.
+    Run(RunArgs),
+    /// See the loop at work on a small repository made for it.
+    Demo(DemoArgs),
+    /// Find this repository's checks, try each once, and write `selvedge.toml`.
+    Init(InitArgs),
+    /// Say what is installed, what works, and what is enforced.
+    Doctor(DoctorArgs),
+    /// Run the checks once on work done by anyone. Never retries.
+    Verify(VerifyArgs),
+    /// Digest a tool's output from standard input: `cargo test 2>&1 | selvedge digest`.
+    Digest(DigestArgs),
+    /// List runs, the newest first.
+    List(ListArgs),
+    /// Tell the whole story of a run.
+    Show(ShowArgs),
+    /// Go on with a run that was interrupted.
+    Resume(ResumeArgs),
+    /// Look at the settings.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// `selvedge run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Retries count attempts, not seconds. Two or three corrections are worth it; five is the cap, because
+an agent that was corrected five times needs a person. Trouble with a model's API is retried apart
+and never counts.
+
+Examples:
+  selvedge run \"fix the flaky login test\" --check 'cargo test'
+  selvedge run --file TASK.md --agent ollama --retries 3
+  selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
+pub struct RunArgs {
+    /// What is to be done, word for word as the agent gets it.
+    #[arg(conflicts_with = "file")]
+    pub task: Option<String>,
+    /// Read the task from a file (`-` for standard input): text, or a task object in JSON.
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// Which configured agent does the work.
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
+    pub agent: Option<String>,
+    /// Any program as the agent: it gets the prompt on standard input.
+    #[arg(long, value_name = "'PROGRAM …'")]
+    pub agent_cmd: Option<String>,
+    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
+    #[arg(long = "check", value_name = "CMD")]
+    pub checks: Vec<String>,
+    /// Corrections after the first attempt, 0 to 5 [default: 2].
+    #[arg(long, value_name = "N")]
+    pub retries: Option<u32>,
+    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1].
+    #[arg(long, value_name = "N")]
+    pub tier: Option<u8>,
+    /// Time for each agent session [default: 30m].
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
+    /// Time for each verification run, afresh [default: 120s].
+    #[arg(long, value_name = "TIME")]
+    pub verification_timeout: Option<String>,
+    /// Cap on the cost of the whole run.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// Cap on the model turns of each session, where the agent counts them.
+    #[arg(long, value_name = "N")]
+    pub max_turns: Option<u32>,
+    /// Work in this directory [default: here].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Verify nothing: the outcome is `unchecked`.
+    #[arg(long, conflicts_with = "checks")]
+    pub no_verify: bool,
+    /// How to speak.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl RunArgs {
+    /// The settings among the flags.
+    pub fn flags(&self) -> Flags {
+        Flags {
+            agent: self.agent.clone(),
+            agent_cmd: self.agent_cmd.clone(),
+            checks: self.checks.clone(),
+            retries: self.retries,
+            tier: self.tier,
+            timeout: self.timeout.clone(),
+            verification_timeout: self.verification_timeout.clone(),
+            max_cost: self.max_cost,
+            max_turns: self.max_turns,
+        }
+    }
+}
+
+/// `selvedge demo`
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// A real agent instead of the scripted one.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Where to make the demo's repository [default: a new temporary directory].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// How to speak.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `selvedge init`
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The repository [default: here].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Write over an existing `selvedge.toml`.
+    #[arg(long)]
+    pub force: bool,
+    /// Propose without trying each check once.
+    #[arg(long)]
+    pub no_try: bool,
+    /// Time for each check that is tried.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub try_timeout: u64,
+    /// Print what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `selvedge doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Look at the settings of this directory [default: here].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `selvedge verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  selvedge verify                          the checks of selvedge.toml, once
+  selvedge verify --check 'go test ./...' --format json")]
+pub struct VerifyArgs {
+    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
+    #[arg(long = "check", value_name = "CMD")]
+    pub checks: Vec<String>,
+    /// Time for the verification run [default: 120s].
+    #[arg(long, value_name = "TIME")]
+    pub verification_timeout: Option<String>,
+    /// Work in this directory [default: here].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// How to speak; `json` prints the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `selvedge digest`
+#[derive(Debug, Args)]
+pub struct DigestArgs {
+    /// The command that printed it: a hint.
+    #[arg(long, value_name = "CMD")]
+    pub cmd: Option<String>,
+    /// How it exited. Without it a digest never says that all is well.
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    pub exit: Option<String>,
+    /// Most tokens (o200k) that the digest may have.
+    #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
+    pub tokens: usize,
+    /// Print the records as JSON instead.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `selvedge list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only runs in this directory.
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Only runs that are not over.
+    #[arg(long)]
+    pub open: bool,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// How to speak; `jsonl` prints a run a line.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `selvedge show`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  selvedge show last                              the story of the newest run
+  selvedge show 4f2a9c1e --attempt 2 --prompt     what the second attempt was told
+  selvedge show 4f2a9c1e --attempt 1 --check 2    all that a check printed
+  selvedge show 4f2a9c1e --attempt 1 --transcript all that the agent printed")]
+pub struct ShowArgs {
+    /// The run: its id, four digits or more from either end of it, or `last`.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    /// One attempt only.
+    #[arg(long, value_name = "N")]
+    pub attempt: Option<u32>,
+    /// The whole prompt of each attempt shown.
+    #[arg(long)]
+    pub prompt: bool,
+    /// All that one check of an attempt printed: its number in the plan, from 1.
+    #[arg(long, value_name = "K", requires = "attempt", conflicts_with = "transcript")]
+    pub check: Option<usize>,
+    /// All that the agent printed in an attempt.
+    #[arg(long, requires = "attempt")]
+    pub transcript: bool,
+    /// How to speak; `jsonl` prints the events.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `selvedge resume`
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run: its id, four digits or more from either end of it, or `last`.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    /// How to speak.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `selvedge config`
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// The values in force, and where each comes from.
+    Show {
+        /// The settings of this directory [default: here].
+        #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The defaults, with every key explained.
+    Default,
+}

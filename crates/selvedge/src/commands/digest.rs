@@ -1,0 +1,63 @@
+//! `selvedge digest`: a tool's output from standard input, digested.
+
+use std::io::{Read, Write};
+
+use selvedge_core::model::exit_code;
+use selvedge_digest::{Budget, Digester, Exit, Hints};
+use serde_json::json;
+
+use crate::cli::DigestArgs;
+use crate::error::CliError;
+use crate::output::json as out;
+
+/// How much is read at once.
+const CHUNK: usize = 256 << 10;
+
+pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
+    let exit = exit(args.exit.as_deref())?;
+    let hints = args.cmd.as_deref().map_or_else(Hints::default, Hints::command);
+    let mut digester = Digester::new(hints);
+    let mut input = std::io::stdin().lock();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match input.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => digester
+                .write_all(chunk.get(..length).unwrap_or_default())
+                .map_err(CliError::infrastructure)?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                return Err(CliError::infrastructure(format!("cannot read standard input: {error}")));
+            }
+        }
+    }
+    let analysis = digester.finish(exit);
+    if args.json {
+        out::print(&json!({
+            "failures": analysis.failures,
+            "failures_total": analysis.failures_total,
+            "tests": analysis.tests,
+            "tools": analysis.tools,
+            "notes": analysis.notes,
+        }));
+    } else {
+        // A reader that has gone away is no error.
+        let digest = analysis.render(Budget::tokens(args.tokens)).text;
+        let _ = writeln!(std::io::stdout().lock(), "{}", digest.trim_end());
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+/// An exit status as shells say it: a code, or nothing known. Codes above 128 are signals.
+fn exit(text: Option<&str>) -> Result<Exit, CliError> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(Exit::Unknown);
+    };
+    let code: i32 = text.parse().map_err(|_| {
+        CliError::usage(format!("--exit {text}: expected an exit code, such as 0 or 101"))
+    })?;
+    Ok(match code {
+        code @ 129..=192 => Exit::Signal(code - 128),
+        code => Exit::Code(code),
+    })
+}

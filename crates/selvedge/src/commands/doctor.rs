@@ -1,0 +1,125 @@
+//! `selvedge doctor`: what is installed, what works, and what is enforced. It claims nothing that it
+//! did not just try.
+
+use std::path::Path;
+use std::process::Command;
+
+use selvedge_core::config::Flags;
+use selvedge_core::model::exit_code;
+use selvedge_engine::agents::preflight;
+use selvedge_engine::process::Method;
+use serde::Serialize;
+
+use super::{directory, environment, settings};
+use crate::cli::DoctorArgs;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::{json, one_line, style};
+
+/// What one look found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    /// What was looked at.
+    what: String,
+    /// Whether it is as it should be; nothing where it need not be there.
+    ok: Option<bool>,
+    /// What was found, or how to mend it.
+    found: String,
+}
+
+pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
+    let environment = environment();
+    let dir = directory(args.dir.as_deref())?;
+    let settings = settings(&dir, &Flags::default(), &environment)?.resolved;
+    let home = Home::find(&environment)?;
+    let mut findings = vec![git(), state(&home), workspace(&home, &dir), checks(settings.checks.len())];
+    for (name, agent) in &settings.agents {
+        let chosen = *name == settings.agent;
+        let (ok, found) = match preflight(agent, &dir) {
+            Ok(()) => (Some(true), "its program is there".to_owned()),
+            Err(missing) => {
+                let said = format!("{missing}; {}", missing.how_to_install);
+                (chosen.then_some(false), said)
+            }
+        };
+        let what = if chosen { format!("agent {name} (default)") } else { format!("agent {name}") };
+        findings.push(Finding { what, ok, found });
+    }
+    findings.push(processes());
+    findings.push(Finding {
+        what: "sandbox".to_owned(),
+        ok: None,
+        found: "none: agents and checks run with your own rights".to_owned(),
+    });
+    if args.json {
+        json::print(&findings);
+    } else {
+        findings.iter().for_each(|finding| anstream::println!("{}", line(finding)));
+    }
+    let sound = findings.iter().all(|finding| finding.ok != Some(false));
+    Ok(if sound { exit_code::VERIFIED } else { exit_code::USAGE })
+}
+
+fn line(finding: &Finding) -> String {
+    let mark = match finding.ok {
+        Some(true) => style::good("✓"),
+        Some(false) => style::bad("✗"),
+        None => style::dim("-"),
+    };
+    format!("{mark} {:<24} {}", finding.what, one_line(&finding.found, 160))
+}
+
+fn git() -> Finding {
+    let what = "git".to_owned();
+    match Command::new("git").arg("--version").output() {
+        Ok(output) if output.status.success() => {
+            let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            Finding { what, ok: Some(true), found }
+        }
+        _ => Finding { what, ok: Some(false), found: "not found: install git 2.36 or later".to_owned() },
+    }
+}
+
+fn state(home: &Home) -> Finding {
+    let what = "state".to_owned();
+    match home.journal() {
+        Ok(_) => Finding { what, ok: Some(true), found: home.root().display().to_string() },
+        Err(_) => {
+            let found = format!("{} cannot be written", home.root().display());
+            Finding { what, ok: Some(false), found }
+        }
+    }
+}
+
+fn workspace(home: &Home, dir: &Path) -> Finding {
+    let what = "snapshots".to_owned();
+    match home.workspace(dir) {
+        Ok(workspace) if workspace.is_git() => {
+            Finding { what, ok: Some(true), found: "this directory is in a git repository".to_owned() }
+        }
+        Ok(_) => {
+            let found = "none here: not a git repository (`git init`)".to_owned();
+            Finding { what, ok: None, found }
+        }
+        Err(error) => Finding { what, ok: Some(false), found: error.to_string() },
+    }
+}
+
+fn checks(count: usize) -> Finding {
+    let what = "checks".to_owned();
+    match count {
+        0 => Finding { what, ok: None, found: "none configured: `selvedge init` finds some".to_owned() },
+        count => Finding { what, ok: Some(true), found: format!("{count} configured") },
+    }
+}
+
+fn processes() -> Finding {
+    let found = match Method::of_this_system() {
+        Method::Subreaper => "every process of a session is found and ended (child subreaper)",
+        Method::EnvironmentSweep | Method::ProcessGroup => {
+            "process groups only: a process that leaves its group can survive a session"
+        }
+    };
+    let exact = Method::of_this_system() == Method::Subreaper;
+    Finding { what: "process trees".to_owned(), ok: exact.then_some(true), found: found.to_owned() }
+}

@@ -1,0 +1,80 @@
+//! The commands, one file each. A command reads its arguments and the world, has the other rooms
+//! do the work, and says how it went; its return value is the process exit code.
+
+mod config;
+mod digest;
+mod doctor;
+mod list;
+mod man;
+mod resume;
+mod run;
+mod show;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::Command;
+use crate::error::CliError;
+use crate::output::style;
+use crate::settings::{self, Settings, SettingsError, Severity};
+
+/// Carries out a command.
+pub fn run(command: Command) -> Result<u8, CliError> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Demo(_) | Command::Init(_) => Err(CliError::usage("being built")),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Digest(args) => digest::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Resume(args) => resume::run(&args),
+        Command::Config(command) => config::run(&command),
+        Command::Completions { shell } => man::completions(shell),
+        Command::Man => man::page(),
+    }
+}
+
+/// The environment, read once; what is not Unicode cannot be one of our settings.
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The directory that a command works in, canonical.
+fn directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
+    let path = named.unwrap_or(Path::new("."));
+    let canonical = path.canonicalize().map_err(|error| {
+        CliError::usage(format!("cannot work in {}: {error}", path.display()))
+    })?;
+    if canonical.is_dir() {
+        Ok(canonical)
+    } else {
+        Err(CliError::usage(format!("{} is not a directory", path.display())))
+    }
+}
+
+/// The settings in force, with their warnings said.
+fn settings(
+    dir: &Path,
+    flags: &selvedge_core::config::Flags,
+    environment: &[(String, String)],
+) -> Result<Settings, CliError> {
+    let styled = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let settings = settings::load(dir, flags, environment).map_err(|error| match error {
+        SettingsError::Invalid(error) => {
+            CliError::rendered(settings::render(&error.0, Severity::Error, styled))
+        }
+        error @ SettingsError::Unreadable { .. } => CliError::usage(error),
+    })?;
+    for warning in &settings.resolved.warnings {
+        anstream::eprintln!("{}", settings::render(warning, Severity::Warning, styled));
+    }
+    Ok(settings)
+}
+
+/// Something that the person should know before it begins.
+fn notice(text: &str) {
+    anstream::eprintln!("{} {text}", style::warning("note:"));
+}

@@ -1,0 +1,104 @@
+//! `selvedge show`: the whole story of a run, and on request all that was printed.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{OutputRef, RunId, exit_code};
+use selvedge_store::{Journal, SqliteJournal};
+
+use super::environment;
+use crate::cli::ShowArgs;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::story::{self, Detail};
+use crate::output::{Format, json, plain};
+
+pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
+    let home = Home::find(&environment())?;
+    let journal = home.journal_to_read()?;
+    let run_id = home.find_run(&journal, &args.run)?;
+    if args.format == Format::Jsonl {
+        return events(&journal, run_id);
+    }
+    let state = home.replay(&journal, run_id)?;
+    let Some(run) = &state.run else {
+        return Err(CliError::usage(format!("run {} was written by a later release", run_id.short()))
+            .hint("--format jsonl shows its events as they are"));
+    };
+    let attempt = args.attempt.map(|number| attempt(run, number)).transpose()?;
+    if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
+        let output = output_of(attempt, args.check)?;
+        return print_output(&home.run_dir(run_id), output);
+    }
+    let detail = Detail { attempt: args.attempt, prompt: args.prompt };
+    match args.format {
+        Format::Human => anstream::print!("{}", story::human(run, detail)),
+        Format::Json | Format::Jsonl => json::print(&story::machine(run, detail)),
+    }
+    if !state.unknown.is_empty() {
+        let unknown = state.unknown.join(", ");
+        anstream::eprintln!("events of a later release are not shown: {}", plain(&unknown));
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {
+    for envelope in journal.events(run_id, 0) {
+        json::print(&envelope.map_err(CliError::infrastructure)?);
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
+    run.attempt(number).ok_or_else(|| {
+        let count = run.attempts.len();
+        CliError::usage(format!("there is no attempt {number}: the run has {count}"))
+    })
+}
+
+/// The stored output that is asked for: a check's, or else the agent's.
+fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
+    let number = attempt.run_number;
+    let output = match check {
+        None => attempt.session.as_ref().and_then(|session| session.transcript.as_ref()),
+        Some(check) => {
+            let checks = attempt.report.as_ref().map(|report| &report.checks);
+            let found = checks.and_then(|checks| checks.get(check.checked_sub(1)?));
+            let found = found.ok_or_else(|| {
+                let count = checks.map_or(0, Vec::len);
+                CliError::usage(format!("attempt {number} has no check {check}: it has {count}"))
+            })?;
+            found.output_ref.as_ref()
+        }
+    };
+    output.ok_or_else(|| CliError::usage(format!("nothing was printed there in attempt {number}")))
+}
+
+/// Prints a stored output: as it is for programs, harmless for a terminal.
+fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
+    let failed = |error: std::io::Error| {
+        CliError::infrastructure(format!("cannot read {}: {error}", output.file))
+    };
+    let mut file = File::open(run_dir.join(&output.file)).map_err(failed)?;
+    let mut out = std::io::stdout().lock();
+    let terminal = out.is_terminal();
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        let length = file.read(&mut chunk).map_err(failed)?;
+        let bytes = chunk.get(..length).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(exit_code::VERIFIED);
+        }
+        let written = if terminal {
+            out.write_all(plain(&String::from_utf8_lossy(bytes)).as_bytes())
+        } else {
+            out.write_all(bytes)
+        };
+        if written.is_err() {
+            // The reader has seen enough.
+            return Ok(exit_code::VERIFIED);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What the program says when it cannot do what was asked: what, why, how to mend it, and the exit
+//! code. Errors are rendered here, once, at the edge.
+
+use std::fmt::Display;
+
+use selvedge_core::model::exit_code;
+
+use crate::output::{plain, style};
+
+/// An error on its way to the person.
+#[derive(Debug)]
+pub struct CliError {
+    /// The process exit code.
+    pub code: u8,
+    message: String,
+    hints: Vec<String>,
+    /// Already rendered, with its own layout.
+    rendered: bool,
+}
+
+impl CliError {
+    fn new(code: u8, message: impl Display) -> Self {
+        Self { code, message: message.to_string(), hints: Vec::new(), rendered: false }
+    }
+
+    /// Usage or configuration: nothing was run.
+    pub fn usage(message: impl Display) -> Self {
+        Self::new(exit_code::USAGE, message)
+    }
+
+    /// The machinery failed.
+    pub fn infrastructure(message: impl Display) -> Self {
+        Self::new(exit_code::INFRASTRUCTURE, message)
+    }
+
+    /// A usage error that is laid out already.
+    pub fn rendered(message: impl Display) -> Self {
+        Self { rendered: true, ..Self::usage(message) }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// Prints it to standard error.
+    pub fn print(&self) {
+        if self.rendered {
+            anstream::eprintln!("{}", self.message);
+        } else {
+            anstream::eprintln!("{} {}", style::error("error:"), plain(&self.message));
+        }
+        for hint in &self.hints {
+            anstream::eprintln!("  {} {}", style::dim("hint:"), plain(hint));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Where local runs live: `$XDG_STATE_HOME/selvedge`, never inside a workspace.
+//!
+//! `journal.db` holds the events of all runs, `runs/ID/` the bulk of one (prompts, transcripts,
+//! outputs), `shadows/HASH/` the snapshots of one workspace.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::machine::{State, evolve};
+use selvedge_core::model::RunId;
+use selvedge_engine::workspace::{Workspace, WorkspaceError};
+use selvedge_store::{Found, Journal, SqliteJournal, StoreError};
+
+use crate::error::CliError;
+use crate::settings::Directories;
+
+/// The state directory.
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// As the environment says.
+    pub fn find(environment: &[(String, String)]) -> Result<Self, CliError> {
+        let root = Directories::new(environment).state().map_err(CliError::usage)?;
+        Ok(Self { root })
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The journal, made when missing.
+    pub fn journal(&self) -> Result<SqliteJournal, CliError> {
+        SqliteJournal::open(&self.root).map_err(|error| self.unusable(&error))
+    }
+
+    /// The journal, which must exist.
+    pub fn journal_to_read(&self) -> Result<SqliteJournal, CliError> {
+        SqliteJournal::open_to_read(&self.root).map_err(|error| match error {
+            StoreError::Missing { .. } => {
+                CliError::usage("there are no runs yet").hint("`selvedge demo` makes one")
+            }
+            error => self.unusable(&error),
+        })
+    }
+
+    fn unusable(&self, error: &StoreError) -> CliError {
+        CliError::infrastructure(format!("cannot use {}: {error}", self.root.display()))
+            .hint("XDG_STATE_HOME says where Selvedge keeps its state")
+    }
+
+    /// A run's own directory.
+    pub fn run_dir(&self, run: RunId) -> PathBuf {
+        self.root.join("runs").join(run.to_string())
+    }
+
+    /// Makes a run's own directory, readable by its owner only.
+    pub fn make_run_dir(&self, run: RunId) -> Result<PathBuf, CliError> {
+        let path = self.run_dir(run);
+        let made: io::Result<()> = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|error| {
+            CliError::infrastructure(format!("cannot make {}: {error}", path.display()))
+        })?;
+        Ok(path)
+    }
+
+    /// A workspace with its snapshots.
+    pub fn workspace(&self, dir: &Path) -> Result<Workspace, WorkspaceError> {
+        Workspace::open(dir, &self.root.join("shadows").join(shadow_name(dir)))
+    }
+
+    /// The run that a person means by a name.
+    pub fn find_run(&self, journal: &SqliteJournal, name: &str) -> Result<RunId, CliError> {
+        match journal.find(name).map_err(|error| self.unusable(&error))? {
+            Found::Run(run) => Ok(run),
+            Found::Ambiguous(runs) => {
+                let ids: Vec<String> = runs.iter().take(5).map(RunId::short).collect();
+                Err(CliError::usage(format!("`{name}` names several runs"))
+                    .hint(format!("say more of one of them: {}", ids.join(", "))))
+            }
+            Found::Nothing => Err(CliError::usage(format!("there is no run `{name}`"))
+                .hint("`selvedge list` shows all of them; `last` names the newest")),
+        }
+    }
+
+    /// A run as its journal tells it.
+    pub fn replay(&self, journal: &SqliteJournal, run: RunId) -> Result<State, CliError> {
+        let mut state = State::default();
+        for envelope in journal.events(run, 0) {
+            state = evolve(state, &envelope.map_err(|error| self.unusable(&error))?);
+        }
+        Ok(state)
+    }
+}
+
+/// A directory's name among the shadows: its own last part for people, and a hash that is unique.
+fn shadow_name(dir: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt;
+
+    use sha2::{Digest, Sha256};
+
+    let mut name: String = dir
+        .file_name()
+        .map(|last| last.to_string_lossy().chars().filter(|c| c.is_ascii_alphanumeric()).take(24).collect())
+        .unwrap_or_default();
+    name.push('-');
+    for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(12) {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}

@@ -1,0 +1,251 @@
+//! A run for people who watch: calm lines for what is done, and on a terminal one line that moves
+//! for what is going on.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{
+    CheckStatus, Closing, Envelope, Event, Outcome, Report, SessionOutcome, SessionStatus,
+};
+use selvedge_engine::Observer;
+use selvedge_engine::activity::{Activity, Progress};
+
+use super::amounts::{cost, counted, duration, tokens};
+use super::{indented, one_line, style};
+
+/// How much of an activity the moving line shows, in characters.
+const ACTIVITY_WIDTH: usize = 72;
+
+/// Watches a run for people. Everything goes to standard error but the verdict.
+pub struct Human {
+    /// What moves; hidden where standard error is no terminal.
+    spinner: Mutex<ProgressBar>,
+}
+
+impl Human {
+    /// Nothing is shown until something happens.
+    pub fn new() -> Self {
+        Self { spinner: Mutex::new(ProgressBar::hidden()) }
+    }
+
+    fn spinner(&self) -> MutexGuard<'_, ProgressBar> {
+        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A line that stays.
+    fn say(&self, line: impl AsRef<str>) {
+        self.spinner().suspend(|| anstream::eprintln!("{}", line.as_ref()));
+    }
+
+    /// Something begins that takes time.
+    fn begin(&self, what: &str) {
+        let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed:.dim}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        let before = std::mem::replace(&mut *self.spinner(), bar);
+        before.finish_and_clear();
+    }
+
+    /// It is over.
+    fn end(&self) {
+        self.spinner().finish_and_clear();
+    }
+
+    fn attempt_begins(&self, attempt: &Attempt, run: &Run) {
+        let number = attempt.retry + 1;
+        let of = run.spec.max_attempts();
+        let again = attempt.run_number > number && attempt.prompt.correction.is_none();
+        let note = match (attempt.retry, again) {
+            (_, true) => " (begun anew)".to_owned(),
+            (0, false) => String::new(),
+            (retry, false) => {
+                let max = run.spec.max_verification_retries;
+                format!(" (retry {retry} of {max}, fresh session)")
+            }
+        };
+        self.say(format!("\n{}{}", style::strong(format!("attempt {number} of {of}")), style::dim(note)));
+        self.begin(&format!("{} is at work", run.spec.agent.name));
+    }
+
+    fn session_ends(&self, session: &SessionOutcome, run: &Run) {
+        self.end();
+        let name = &run.spec.agent.name;
+        let mut facts = vec![duration(session.duration_ms)];
+        if session.tool_calls > 0 {
+            facts.push(counted(session.tool_calls.into(), "tool call"));
+        }
+        if session.usage.total() > 0 {
+            facts.push(tokens(&session.usage));
+        }
+        facts.push(cost(session.cost));
+        let facts = facts.join(" · ");
+        let word = session_word(session.status);
+        if session.status == SessionStatus::Success {
+            self.say(format!("  {name} {word} {}", style::dim(format!("· {facts}"))));
+        } else {
+            self.say(format!("  {name} {} {}", style::bad(word), style::dim(format!("· {facts}"))));
+            if let Some(error) = &session.error {
+                self.say(indented(error, "    ").trim_end());
+            }
+        }
+        if session.survivors_killed > 0 {
+            let left = counted(session.survivors_killed.into(), "process");
+            self.say(format!("  {}", style::warning(format!("{left} it left behind ended"))));
+        }
+    }
+
+    fn check_ends(&self, label: &str, status: CheckStatus, reason: Option<&str>, millis: u64) {
+        self.end();
+        let label = one_line(label, ACTIVITY_WIDTH);
+        let why = reason.map(|reason| format!(" — {}", one_line(reason, 100))).unwrap_or_default();
+        let took = style::dim(duration(millis));
+        self.say(format!("  {} {label} {took}{why}", mark(status)));
+    }
+
+    fn reported(&self, report: &Report, run: &Run) {
+        self.end();
+        let goes_back = report.checks.iter().filter_map(|check| Some((check, check.digest.as_ref()?)));
+        for (check, digest) in goes_back {
+            let label = one_line(check.name.as_deref().unwrap_or(&check.target), ACTIVITY_WIDTH);
+            self.say(style::dim(format!("  digest of {label}:")));
+            self.say(indented(digest, "    │ ").trim_end());
+        }
+        if run.attempts.len() > 1 && run.cost().micro_usd.is_some() {
+            self.say(format!("  {}", style::dim(format!("so far: {}", cost(run.cost())))));
+        }
+    }
+}
+
+impl Progress for Human {
+    fn activity(&self, activity: Activity) {
+        let moving = |text: String| self.spinner().set_message(text);
+        match activity {
+            Activity::Text(text) => moving(one_line(&text, ACTIVITY_WIDTH)),
+            Activity::ToolStarted { name, subject } => {
+                moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
+            }
+            Activity::ToolEnded { .. } | Activity::Cost(_) => {}
+            Activity::ApiRetry { attempt, max, delay_ms, reason } => {
+                let wait = duration(delay_ms);
+                let why = one_line(&reason, ACTIVITY_WIDTH);
+                self.say(style::dim(format!(
+                    "  the model's API: {why}; retry {attempt} of {max} in {wait} (not a verification retry)"
+                )));
+            }
+            Activity::CheckStarted { label } => self.begin(&one_line(&label, ACTIVITY_WIDTH)),
+            Activity::CheckEnded { label, status, reason, duration_ms } => {
+                self.check_ends(&label, status, reason.as_deref(), duration_ms);
+            }
+            Activity::Note(note) => self.say(style::dim(format!("  {}", one_line(&note, 160)))),
+        }
+    }
+}
+
+impl Observer for Human {
+    fn event(&self, envelope: &Envelope, run: &Run) {
+        match &envelope.event {
+            Event::RunCreated { .. } => self.say(head(run)),
+            Event::AttemptBegan { run_number, .. } => {
+                if let Some(attempt) = run.attempt(*run_number) {
+                    self.attempt_begins(attempt, run);
+                }
+            }
+            Event::SessionEnded { outcome, .. } => self.session_ends(outcome, run),
+            Event::Reported { report, .. } => self.reported(report, run),
+            Event::VerificationRepeated { reason, .. } => {
+                let why = one_line(reason, 120);
+                self.say(style::warning(format!("  {why}: trying the checks again, uncharged")));
+            }
+            Event::AttemptClosed { closing: Closing::Interrupted, run_number } => {
+                self.end();
+                self.say(style::warning(format!(
+                    "  attempt {run_number} was cut off: it costs no retry"
+                )));
+            }
+            Event::SuspendRequested { .. } => {
+                self.say(style::warning("  stopping; press Ctrl-C again to stop at once"));
+            }
+            Event::Resumed { .. } => self.say(format!("resuming run {}", run.run_id.short())),
+            Event::TreeRestored { .. } => self.say(style::dim("  the workspace's tree was put back")),
+            Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => self.end(),
+            _ => {}
+        }
+    }
+}
+
+/// Two lines about what is going to happen.
+fn head(run: &Run) -> String {
+    let spec = &run.spec;
+    let attempts = counted(spec.max_attempts().into(), "attempt");
+    let first = format!(
+        "{} {} · {} · up to {attempts}",
+        style::strong("run"),
+        run.run_id.short(),
+        spec.agent.name,
+    );
+    let labels: Vec<String> = spec.steps().iter().map(|step| one_line(step.label(), 60)).collect();
+    if labels.is_empty() {
+        return format!("{first}\n{}", style::warning("nothing will be checked"));
+    }
+    format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
+}
+
+/// The end of a run, for standard output.
+pub fn verdict(run: &Run) -> String {
+    let (outcome, reason) = run.conclusion();
+    let word = match outcome {
+        Outcome::Verified => style::good(style::strong("verified")),
+        Outcome::Unchecked => style::warning(style::strong("unchecked")),
+        Outcome::NeedsReview => style::warning(style::strong("needs review")),
+        other => style::bad(style::strong(other.as_str().replace('_', " "))),
+    };
+    let mut text = format!("\n{word}: {}\n", one_line(&reason, 300));
+    if let Some(delivered) = run.decided.as_ref().and_then(|decided| decided.delivered) {
+        text += &format!("  the workspace holds the tree of attempt {delivered}\n");
+    }
+    let mut facts = vec![
+        counted(run.attempts.len() as u64, "attempt"),
+        cost(run.cost()),
+        tokens(&run.usage()),
+        duration(run.worked_ms()),
+    ];
+    if run.attempts.is_empty() {
+        facts.truncate(1);
+    }
+    text += &format!("  {}\n", style::dim(facts.join(" · ")));
+    for warning in run.warnings() {
+        text += &format!("  {} {warning}\n", style::warning("note:"));
+    }
+    let short = run.run_id.short();
+    let next = if outcome == Outcome::Interrupted { "resume" } else { "show" };
+    text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+}
+
+/// A sign for a check's status.
+pub fn mark(status: CheckStatus) -> String {
+    match status {
+        CheckStatus::Pass => style::good("✓"),
+        CheckStatus::Fail => style::bad("✗"),
+        CheckStatus::Timeout => style::bad("⧖"),
+        CheckStatus::Error => style::warning("!"),
+        CheckStatus::Skip => style::dim("-"),
+    }
+}
+
+/// How a session ended, in words.
+pub fn session_word(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Success => "ended its work",
+        SessionStatus::Failed => "failed",
+        SessionStatus::Timeout => "ran out of time",
+        SessionStatus::TurnLimit => "reached its turn limit",
+        SessionStatus::Budget => "reached its budget",
+        SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
+        SessionStatus::Infra => "could not be run",
+        SessionStatus::Cancelled => "was stopped",
+    }
+}

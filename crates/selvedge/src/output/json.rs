@@ -1,0 +1,37 @@
+//! The machine formats: one result object, or every event and then the result. Each line is written
+//! whole, so that a reader never sees half an object.
+
+use std::io::Write;
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::Envelope;
+use selvedge_engine::Observer;
+use selvedge_engine::activity::{Activity, Progress};
+use serde::Serialize;
+
+/// Watches a run for `--format json` and `--format jsonl`.
+pub struct Machine {
+    /// Whether every event is printed.
+    pub events: bool,
+}
+
+impl Progress for Machine {
+    fn activity(&self, _: Activity) {}
+}
+
+impl Observer for Machine {
+    fn event(&self, envelope: &Envelope, _: &Run) {
+        if self.events {
+            print(envelope);
+        }
+    }
+}
+
+/// One object on a line of standard output. A reader that has gone away is no error.
+pub fn print(object: &impl Serialize) {
+    if let Ok(mut line) = serde_json::to_vec(object) {
+        line.push(b'\n');
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(&line).and_then(|()| out.flush());
+    }
+}

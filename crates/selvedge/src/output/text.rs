@@ -1,0 +1,41 @@
+//! Foreign text made fit for a terminal: nothing in it can move the cursor, change colours, set the
+//! window's title or reorder what is read.
+
+/// Without control characters (line feeds and tabs stay), direction marks and invisible tags.
+pub fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => true,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => false,
+        '\u{feff}' | '\u{e0000}'..='\u{e007f}' => false,
+        c => !c.is_control(),
+    };
+    text.chars().filter(|&c| shown(c)).collect()
+}
+
+/// The first line that says something, at most `width` characters of it.
+pub fn one_line(text: &str, width: usize) -> String {
+    let plain = plain(text);
+    let line = plain.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Every line behind a prefix.
+pub fn indented(text: &str, prefix: &str) -> String {
+    plain(text).lines().map(|line| format!("{prefix}{line}").trim_end().to_owned() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_cannot_be_talked_to() {
+        let hostile = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\r\u{9b}31me\n\tf";
+        assert_eq!(plain(hostile), "a]0;titleb[2Jcd31me\n\tf");
+        assert_eq!(one_line("\n\n  long enough  \nx", 6), "long …");
+    }
+}

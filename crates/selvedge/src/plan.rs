@@ -1,0 +1,169 @@
+//! From what was asked for to what is frozen: a task and the settings become a run's specification,
+//! or a refusal that says how to mend it. After this nothing is read from the workspace's settings.
+
+use std::path::Path;
+
+use selvedge_core::config::Resolved;
+use selvedge_core::model::{
+    AgentKind, AgentSpec, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
+};
+use selvedge_core::route::route;
+use selvedge_engine::agents::preflight;
+use selvedge_engine::checks::first_program;
+use uuid::Uuid;
+
+use crate::error::CliError;
+
+/// What is to be frozen, and what the person should know before it begins.
+#[derive(Debug)]
+pub struct Plan {
+    /// The specification.
+    pub spec: RunSpec,
+    /// One line each.
+    pub notices: Vec<String>,
+}
+
+/// Resolves a task. `dir` is canonical; `in_git` says whether it lies in a git repository.
+pub fn resolve(
+    task: &Task,
+    settings: &Resolved,
+    dir: &Path,
+    in_git: bool,
+) -> Result<Plan, CliError> {
+    let agent = route(task, &settings.agents, &settings.agent).map_err(CliError::usage)?;
+    let needs_words = agent.kind != AgentKind::Shell;
+    if needs_words && task.description.trim().is_empty() {
+        return Err(CliError::usage("the task is empty")
+            .hint("say what is to be done: selvedge run \"fix the flaky login test\"")
+            .hint("or read it from a file: selvedge run --file TASK.md"));
+    }
+    if let Err(missing) = preflight(&agent, dir) {
+        return Err(CliError::usage(&missing).hint(missing.how_to_install));
+    }
+    let verification = verification(task, settings, dir, in_git)?;
+    let tier = task.verification_tier.unwrap_or(settings.verification_tier);
+    if tier > 1 {
+        return Err(CliError::usage(format!("verification tier {tier} is not there yet"))
+            .hint("this version has tier 1: the checks themselves; leave out --tier"));
+    }
+    let notices = notices(settings, &agent, &verification, in_git);
+    let spec = RunSpec {
+        task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
+        description: task.description.clone(),
+        acceptance_criteria: task.acceptance_criteria.clone(),
+        workspace: dir.to_owned(),
+        agent,
+        verification,
+        max_verification_retries: retries(task, settings)?,
+        verification_timeout_ms: task
+            .verification_timeout_ms
+            .unwrap_or(settings.verification_timeout_ms),
+        limits: settings.limits,
+        budget: task.budget.unwrap_or(settings.budget),
+        between_attempts: settings.between_attempts,
+        on_exhausted: settings.on_exhausted,
+        snapshots: settings.snapshots && in_git,
+        selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(Plan { spec, notices })
+}
+
+fn retries(task: &Task, settings: &Resolved) -> Result<u32, CliError> {
+    let retries = task.max_verification_retries.unwrap_or(settings.max_verification_retries);
+    if retries <= RunSpec::MAX_RETRIES {
+        return Ok(retries);
+    }
+    let max = RunSpec::MAX_RETRIES;
+    Err(CliError::usage(format!("{retries} retries are more than the cap of {max}"))
+        .hint(format!("after {max} corrections what helps is a person: use --retries {max} or less")))
+}
+
+/// What must hold. A run that nothing would verify is refused: it could only pretend.
+pub fn verification(
+    task: &Task,
+    settings: &Resolved,
+    dir: &Path,
+    in_git: bool,
+) -> Result<VerificationPlan, CliError> {
+    if task.skip_verification {
+        return Ok(VerificationPlan::Skip);
+    }
+    let outputs = task.expected_outputs.iter().map(|path| Step::new(StepKind::FileExists, path));
+    let own = if task.verification_steps.is_empty() {
+        &settings.checks
+    } else {
+        &task.verification_steps
+    };
+    let steps: Vec<Step> = outputs.chain(own.iter().cloned()).collect();
+    if steps.is_empty() {
+        return Err(CliError::usage("there is no check: nothing would verify the work")
+            .hint("add one: --check 'cargo test' (as often as you like)")
+            .hint("or let Selvedge look for checks and write them down: selvedge init")
+            .hint("or say that nothing is to be verified: --no-verify"));
+    }
+    for step in &steps {
+        can_be_looked_at(step, dir, in_git)?;
+    }
+    Ok(VerificationPlan::Steps { steps })
+}
+
+/// Refuses a check that could not run even once, before any money is spent on an agent.
+fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliError> {
+    let label = step.label();
+    match step.kind {
+        StepKind::GitClean if !in_git => {
+            Err(CliError::usage(format!("`git_clean` needs a git repository; {} is in none", dir.display()))
+                .hint("`git init` makes one; or leave the check out"))
+        }
+        StepKind::Command | StepKind::TestPasses => {
+            if step.target.trim().is_empty() {
+                return Err(CliError::usage(format!("check `{label}` has no command line")));
+            }
+            match first_program(&step.target) {
+                // A program of the work may not exist yet: the agent may be about to write it.
+                Some(program) if !program.contains('/') && !is_on_path(program) => {
+                    Err(CliError::usage(format!("check `{label}`: there is no program `{program}`"))
+                        .hint(format!("install `{program}`, or mend the check's command line")))
+                }
+                _ => Ok(()),
+            }
+        }
+        StepKind::FileExists | StepKind::GitClean => Ok(()),
+    }
+}
+
+fn is_on_path(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    let executable = |path: std::path::PathBuf| {
+        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| executable(dir.join(program)))
+}
+
+fn notices(
+    settings: &Resolved,
+    agent: &AgentSpec,
+    verification: &VerificationPlan,
+    in_git: bool,
+) -> Vec<String> {
+    let mut notices = Vec::new();
+    if !in_git {
+        notices.push(
+            "not a git repository: no snapshots are taken, so nothing can be put back and a stuck run \
+             is not noticed (`git init` to have them)"
+                .to_owned(),
+        );
+    }
+    if matches!(verification, VerificationPlan::Skip) {
+        notices.push("verification is switched off: the work will be unchecked".to_owned());
+    }
+    if settings.budget.cost_micro_usd.is_some() && agent.kind == AgentKind::Command {
+        notices.push(format!(
+            "agent `{}` may not tell what it costs: then the cap on cost cannot hold",
+            agent.name
+        ));
+    }
+    notices
+}
