@@ -1,8 +1,11 @@
 //! What was found in a log, ready to be rendered within any budget.
 
-use crate::budget::{Budget, estimate_tokens};
+use crate::budget::Budget;
 use crate::digester::Exit;
+use crate::fallback::{Lines, Passage, rank};
+use crate::findings::Outcomes;
 use crate::record::{Failure, TestSummary};
+use crate::render;
 
 /// What was found in a log.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +23,14 @@ pub struct Analysis {
     pub tools: Vec<String>,
     /// What does not add up: counts that differ from the tool's own totals, output that ends early.
     pub notes: Vec<String>,
-    tail: String,
+    /// How many lines the cleaned log has.
+    pub lines: u64,
+    /// The whole cleaned log, if it is small.
+    pub(crate) whole: Option<String>,
+    /// The failures are mere warnings: what failed may be told elsewhere.
+    pub(crate) warnings_only: bool,
+    /// The most telling lines that belong to no recognised failure, in the order of the log.
+    pub(crate) passages: Vec<Passage>,
 }
 
 /// A rendered digest.
@@ -29,7 +39,7 @@ pub struct Analysis {
 pub struct Digest {
     /// The text for the model.
     pub text: String,
-    /// What the text costs at most, see [`estimate_tokens`].
+    /// What the text costs at most, see [`crate::estimate_tokens`].
     pub tokens_estimated: usize,
     /// How many failures the text shows.
     pub shown: u64,
@@ -38,35 +48,26 @@ pub struct Digest {
 }
 
 impl Analysis {
-    pub(crate) fn new(exit: Exit, tail: String) -> Self {
+    pub(crate) fn new(exit: Exit, whole: Option<String>, found: Outcomes, lines: Lines) -> Self {
+        let (tests, notes) = found.runs.finish();
         Self {
             exit,
-            failures: Vec::new(),
-            failures_total: 0,
-            tests: None,
-            tools: Vec::new(),
-            notes: Vec::new(),
-            tail,
+            failures: found.failures,
+            failures_total: found.total,
+            tests,
+            tools: found.tools,
+            notes,
+            lines: lines.total,
+            whole,
+            warnings_only: found.warnings_only,
+            passages: rank(lines, &found.claimed),
         }
     }
 
     /// Fits what was found into the budget.
     #[must_use]
     pub fn render(&self, budget: Budget<'_>) -> Digest {
-        let mut text = if self.exit.is_success() {
-            "passed".to_owned()
-        } else {
-            self.tail.clone()
-        };
-        while estimate_tokens(&text) > budget.tokens {
-            text.pop();
-        }
-        Digest {
-            tokens_estimated: estimate_tokens(&text),
-            text,
-            shown: 0,
-            total: 0,
-        }
+        render::render(self, budget)
     }
 }
 

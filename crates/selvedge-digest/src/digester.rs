@@ -3,6 +3,11 @@
 use std::io;
 
 use crate::analysis::Analysis;
+use crate::clean::{Cleaner, Frames};
+use crate::fallback::Telling;
+use crate::findings::Findings;
+use crate::formats::Formats;
+use crate::line::Line;
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,26 +48,39 @@ impl Hints {
 /// Reads a log once, in chunks of any size, in bounded memory. Feed it through [`io::Write`].
 #[derive(Debug)]
 pub struct Digester {
-    tail: Vec<u8>,
+    frames: Frames,
+    reader: Reader,
 }
 
 impl Digester {
     /// A digester for one log.
     pub fn new(_hints: Hints) -> Self {
-        Self { tail: Vec::new() }
+        Self {
+            frames: Frames::default(),
+            reader: Reader::new(Formats::all()),
+        }
+    }
+
+    /// A digester that knows no tool and goes by general signals alone, to measure those apart.
+    pub fn without_formats() -> Self {
+        Self {
+            frames: Frames::default(),
+            reader: Reader::new(Formats::none()),
+        }
     }
 
     /// Ends the log.
     #[must_use]
-    pub fn finish(self, exit: Exit) -> Analysis {
-        Analysis::new(exit, String::from_utf8_lossy(&self.tail).into_owned())
+    pub fn finish(mut self, exit: Exit) -> Analysis {
+        self.frames.finish(&mut |frame| self.reader.frame(frame));
+        self.reader.finish(exit)
     }
 }
 
 impl io::Write for Digester {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.tail.extend_from_slice(bytes);
-        self.tail.drain(..self.tail.len().saturating_sub(400));
+        self.frames
+            .feed(bytes, &mut |frame| self.reader.frame(frame));
         Ok(bytes.len())
     }
 
@@ -75,7 +93,75 @@ impl io::Write for Digester {
 #[must_use]
 pub fn analyse(bytes: &[u8], hints: Hints, exit: Exit) -> Analysis {
     let mut digester = Digester::new(hints);
-    // Invariant: writing to a digester never fails.
-    let _ = io::Write::write_all(&mut digester, bytes);
+    digester
+        .frames
+        .feed(bytes, &mut |frame| digester.reader.frame(frame));
     digester.finish(exit)
+}
+
+/// The most bytes of a log that is kept whole, so that it can be shown whole if it fits.
+const WHOLE_BYTES: usize = 16 << 10;
+
+/// Shows each cleaned line to all that look at lines.
+#[derive(Debug)]
+struct Reader {
+    cleaner: Cleaner,
+    number: u64,
+    whole: Option<String>,
+    bytes: usize,
+    /// The last line that was not indented, where it is short enough to be a heading.
+    heading: String,
+    formats: Formats,
+    findings: Findings,
+    telling: Telling,
+}
+
+/// The longest line that may head those below it, in bytes.
+const HEADING_BYTES: usize = 400;
+
+impl Reader {
+    fn new(formats: Formats) -> Self {
+        Self {
+            cleaner: Cleaner::default(),
+            number: 0,
+            whole: None,
+            bytes: 0,
+            heading: String::new(),
+            formats,
+            findings: Findings::default(),
+            telling: Telling::default(),
+        }
+    }
+
+    fn frame(&mut self, frame: &[u8]) {
+        let text = self.cleaner.clean(frame);
+        self.number += 1;
+        self.bytes = self.bytes.saturating_add(text.len() + 1);
+        if self.bytes <= WHOLE_BYTES {
+            let whole = self.whole.get_or_insert_default();
+            whole.push_str(text);
+            whole.push('\n');
+        } else {
+            self.whole = None;
+        }
+        let line = Line::new(self.number, text, &self.heading);
+        let claim = self.formats.line(&line, &mut self.findings);
+        self.telling.line(&line, claim);
+        if text.starts_with(|c: char| !c.is_whitespace()) {
+            self.heading.clear();
+            if text.len() <= HEADING_BYTES {
+                self.heading.push_str(text);
+            }
+        }
+    }
+
+    fn finish(mut self, exit: Exit) -> Analysis {
+        self.formats.finish(&mut self.findings);
+        Analysis::new(
+            exit,
+            self.whole,
+            self.findings.finish(),
+            self.telling.finish(),
+        )
+    }
 }

@@ -20,8 +20,15 @@
 
 mod analysis;
 mod budget;
+mod clean;
 mod digester;
+mod fallback;
+mod findings;
+mod formats;
+mod line;
+mod pattern;
 mod record;
+mod render;
 
 pub use analysis::{Analysis, Digest, render_shared};
 pub use budget::{Budget, DEFAULT_BUDGET_TOKENS, estimate_tokens};

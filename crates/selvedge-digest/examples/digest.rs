@@ -1,0 +1,37 @@
+//! Reads a log on its standard input and prints its digest.
+//!
+//! `cargo test 2>&1 | digest --cmd "cargo test" --exit 101`; without options it reads
+//! `DIGEST_CMD` and `DIGEST_EXIT` from the environment. `--generic` goes by general signals alone.
+#![allow(clippy::disallowed_methods, reason = "an example is an edge")]
+
+use std::env;
+use std::io;
+
+use selvedge_digest::{Budget, Digester, Exit, Hints};
+
+fn option(flag: &str, variable: &str) -> Option<String> {
+    let mut arguments = env::args().skip_while(|argument| argument != flag);
+    arguments
+        .nth(1)
+        .or_else(|| env::var(variable).ok())
+        .filter(|value| !value.is_empty())
+}
+
+fn main() -> io::Result<()> {
+    let hints = Hints {
+        command: option("--cmd", "DIGEST_CMD"),
+    };
+    let exit = option("--exit", "DIGEST_EXIT").map_or(Exit::Unknown, |code| {
+        code.parse().map_or(Exit::Unknown, Exit::Code)
+    });
+    let generic = env::args().any(|argument| argument == "--generic");
+    let mut digester = if generic {
+        Digester::without_formats()
+    } else {
+        Digester::new(hints)
+    };
+    io::copy(&mut io::stdin().lock(), &mut digester)?;
+    let analysis = digester.finish(exit);
+    let text = analysis.render(Budget::default()).text;
+    io::Write::write_all(&mut io::stdout().lock(), text.as_bytes())
+}

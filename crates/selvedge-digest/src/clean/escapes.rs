@@ -1,0 +1,71 @@
+//! Removes terminal escape sequences and control characters.
+
+/// Appends `text` to `out` without its escape sequences and control characters. A backspace takes
+/// the character before it away, as it would on a screen.
+pub(super) fn strip(text: &str, out: &mut String) {
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut chars),
+            '\u{8}' => {
+                out.pop();
+            }
+            '\t' => out.push('\t'),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+}
+
+/// Skips what follows an escape character: ECMA-48's control sequences, strings, and short forms.
+fn skip_sequence(chars: &mut std::str::Chars<'_>) {
+    match chars.next() {
+        // CSI: parameters and intermediates, then one final byte.
+        Some('[') => {
+            let _ = chars.find(|c| !matches!(c, ' '..='?'));
+        }
+        // OSC, DCS, SOS, PM, APC: up to BEL or to the string terminator (an escape and a mark).
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            let end = chars.find(|c| matches!(c, '\u{7}' | '\u{1b}'));
+            if end == Some('\u{1b}') {
+                let _ = chars.next();
+            }
+        }
+        // Choice of a character set: one intermediate, one final byte.
+        Some('(' | ')' | '*' | '+' | '#' | '%') => {
+            let _ = chars.next();
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    fn strip(text: &str) -> String {
+        let mut out = String::new();
+        super::strip(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn removes_colours_titles_and_links() {
+        assert_eq!(strip("\x1b[1;31merror\x1b[0m: x"), "error: x");
+        assert_eq!(
+            strip("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"),
+            "alink"
+        );
+        assert_eq!(strip("\x1b(Ba\x1b[2K\x1b[38;5;12mb\x1b[m"), "ab");
+    }
+
+    #[test]
+    fn a_backspace_overwrites() {
+        assert_eq!(strip("12%\u{8}\u{8}\u{8}34%"), "34%");
+    }
+
+    #[test]
+    fn a_truncated_sequence_ends_with_the_text() {
+        for text in ["\x1b", "\x1b[", "\x1b[12;", "\x1b]0;x", "\x1b("] {
+            assert_eq!(strip(text), "");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Removes what a wrapper puts before every line: the time, or the name of the task that speaks.
+//!
+//! A prefix is only taken away once it has proved itself by repetition, so that a message that
+//! happens to begin with a time keeps it. The table of candidates is bounded.
+
+/// How many lines in a row begin with a time before it counts as a prefix.
+const PROVEN_STREAK: u32 = 4;
+/// How often a task's name must have been seen.
+const PROVEN_NAME: u32 = 3;
+/// How many task names are remembered.
+const NAMES: usize = 16;
+/// The longest name of a task, in bytes.
+const NAME_BYTES: usize = 60;
+
+/// The prefixes seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Prefixes {
+    time_streaks: [u32; 2],
+    names: Vec<(String, u32)>,
+}
+
+impl Prefixes {
+    /// The line without its proven prefixes.
+    pub(super) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
+        let line = self.strip_name(line);
+        let line = strip_job(line);
+        // Some runners write their own time before that of the program.
+        let line = strip_time(&mut self.time_streaks[0], line);
+        strip_time(&mut self.time_streaks[1], line)
+    }
+
+    fn strip_name<'a>(&mut self, line: &'a str) -> &'a str {
+        let Some((name, rest)) = split_name(line) else {
+            return line;
+        };
+        if let Some((_, seen)) = self.names.iter_mut().find(|(known, _)| known == name) {
+            *seen = seen.saturating_add(1);
+            return if *seen > PROVEN_NAME { rest } else { line };
+        }
+        if self.names.len() == NAMES {
+            let rarest = self
+                .names
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, (_, seen))| *seen);
+            if let Some(index) = rarest.map(|(index, _)| index) {
+                self.names.swap_remove(index);
+            }
+        }
+        self.names.push((name.to_owned(), 1));
+        line
+    }
+}
+
+fn strip_time<'a>(streak: &mut u32, line: &'a str) -> &'a str {
+    let starts = line
+        .as_bytes()
+        .first()
+        .is_some_and(|b| b.is_ascii_digit() || *b == b'[');
+    let Some((time, rest)) = starts.then(|| split_time(line)).flatten() else {
+        // A blank line says nothing about whether lines bear a time.
+        if !line.is_empty() {
+            *streak = 0;
+        }
+        return line;
+    };
+    *streak = streak.saturating_add(1);
+    if *streak > PROVEN_STREAK || is_runner_time(time) {
+        rest
+    } else {
+        line
+    }
+}
+
+/// `JOB<tab>STEP<tab>TIME text`, as saved logs of GitHub's runners have it.
+fn strip_job(line: &str) -> &str {
+    let mut fields = line.splitn(3, '\t');
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(_), Some(_), Some(text))
+            if split_time(text).is_some_and(|(t, _)| is_runner_time(t)) =>
+        {
+            text
+        }
+        _ => line,
+    }
+}
+
+/// `2024-05-06T07:08:09.0123456Z`: seven digits of a second are the mark of a CI runner.
+fn is_runner_time(time: &str) -> bool {
+    time.len() == 28 && time.ends_with('Z')
+}
+
+/// Splits a line into the time at its beginning and the text after it.
+fn split_time(line: &str) -> Option<(&str, &str)> {
+    let inner = line.strip_prefix('[').unwrap_or(line);
+    let bracket = inner.len() < line.len();
+    // `[task 2024-05-06T07:08:09.012Z]`
+    let word = inner
+        .find(|c: char| !c.is_ascii_lowercase())
+        .filter(|_| bracket)
+        .unwrap_or(0);
+    let inner = inner[word..].trim_start_matches(' ');
+    let mut length = 0;
+    if let Some(date) = shaped(inner, "dddd-dd-dd") {
+        length = date
+            + inner
+                .get(date..)
+                .filter(|s| s.starts_with(['T', ' ']))?
+                .len()
+                .min(1);
+    }
+    length += shaped(&inner[length..], "dd:dd:dd")?;
+    let rest = &inner[length..];
+    if rest.starts_with(['.', ',']) {
+        length += 1 + rest[1..].bytes().take_while(u8::is_ascii_digit).count();
+    }
+    let rest = &inner[length..];
+    length += if rest.starts_with('Z') {
+        1
+    } else {
+        shaped(rest, "+dd:dd")
+            .or_else(|| shaped(rest, "+dddd"))
+            .unwrap_or(0)
+    };
+    let (time, rest) = inner.split_at(length);
+    let rest = if bracket {
+        rest.strip_prefix(']')?
+    } else {
+        rest
+    };
+    match rest.strip_prefix(' ') {
+        Some(text) => Some((time, text)),
+        None => rest.is_empty().then_some((time, rest)),
+    }
+}
+
+/// The length of `shape` if `text` begins with it; `d` stands for a digit, `+` for a sign.
+fn shaped(text: &str, shape: &str) -> Option<usize> {
+    let head = text.as_bytes().get(..shape.len())?;
+    let fits = head
+        .iter()
+        .zip(shape.bytes())
+        .all(|(&byte, mark)| match mark {
+            b'd' => byte.is_ascii_digit(),
+            b'+' => matches!(byte, b'+' | b'-'),
+            mark => byte == mark,
+        });
+    fits.then_some(shape.len())
+}
+
+/// Splits a line into the name of a task and its text: `web-1  | text`, `app:build: text`,
+/// `#12 3.456 text`.
+fn split_name(line: &str) -> Option<(&str, &str)> {
+    let first = line.bytes().next()?;
+    if first == b'#' {
+        let space = line.find(' ')?;
+        let step = line[1..space].bytes().all(|b| b.is_ascii_digit()) && space > 1;
+        let seconds = &line[space + 1..];
+        let end = seconds.find(' ').filter(|_| step)?;
+        let number = seconds[..end]
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b == b'.');
+        return (number && end > 0).then(|| (&line[..space], &seconds[end + 1..]));
+    }
+    if !(first.is_ascii_alphabetic() || first == b'@') {
+        return None;
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '@');
+    let end = line
+        .find(|c| !is_name(c))
+        .filter(|&end| end <= NAME_BYTES)?;
+    let rest = &line[end..];
+    if let Some(text) = rest.trim_start_matches(' ').strip_prefix('|')
+        && rest.starts_with(' ')
+        && (text.is_empty() || text.starts_with(' '))
+    {
+        return Some((&line[..end], text.strip_prefix(' ').unwrap_or(text)));
+    }
+    if let Some(text) = rest.trim_start_matches(' ').strip_prefix("> ")
+        && rest.starts_with("  ")
+    {
+        return Some((&line[..end], text));
+    }
+    let task = rest.strip_prefix([':', '#'])?;
+    let length = task.find(|c| !is_name(c))?;
+    let text = task[length..].strip_prefix(": ")?;
+    let letter = task.starts_with(|c: char| c.is_ascii_lowercase());
+    letter.then(|| (&line[..end + 1 + length], text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strip(lines: &[&str]) -> Vec<String> {
+        let mut prefixes = Prefixes::default();
+        lines
+            .iter()
+            .map(|line| prefixes.strip(line).to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_time_of_a_runner_goes_at_once() {
+        assert_eq!(
+            strip(&["2024-05-06T07:08:09.0123456Z npm test"]),
+            ["npm test"]
+        );
+        assert_eq!(
+            strip(&["test\tRun\t2024-05-06T07:08:09.0123456Z   x"]),
+            ["  x"]
+        );
+    }
+
+    #[test]
+    fn another_time_goes_once_it_is_on_every_line() {
+        let out = strip(&["[12:00:01] a"; 6]);
+        assert_eq!(out[0], "[12:00:01] a");
+        assert_eq!(out[5], "a");
+        let twice = strip(&["[task 2024-05-06T07:08:09.012Z] 07:08:09     INFO - a"; 12]);
+        assert_eq!(twice[11], "    INFO - a");
+        let mixed = strip(&[
+            "2024-05-06 07:08:09,123 a",
+            "b",
+            "2024-05-06 07:08:10,123 c",
+        ]);
+        assert_eq!(mixed[2], "2024-05-06 07:08:10,123 c");
+    }
+
+    #[test]
+    fn the_name_of_a_container_or_task_goes_once_proven() {
+        let proven = |line: &str| strip(&[line; 5])[4].clone();
+        assert_eq!(proven("web-1  |   ok"), "  ok");
+        assert_eq!(proven("lens      > x"), "x");
+        assert_eq!(proven("@app/ui:build: x"), "x");
+        assert_eq!(proven("#12 3.456 x"), "x");
+        assert_eq!(proven("src/a.c:12: error: x"), "src/a.c:12: error: x");
+        assert_eq!(proven("12 | let x"), "12 | let x");
+    }
+}

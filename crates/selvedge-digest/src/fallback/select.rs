@@ -1,0 +1,149 @@
+//! Weighs the kept lines against each other, now that the whole log is known.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::telling::{Kept, Lines};
+use super::{Boundary, template};
+
+/// A line of the log and how much it explains the failure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Passage {
+    /// Its number in the cleaned log.
+    pub(crate) number: u64,
+    pub(crate) text: String,
+    /// Comparable within one log only.
+    pub(crate) value: f32,
+}
+
+/// How many lines are passed on to be rendered.
+const PASSAGES: usize = 800;
+/// How far the light of a telling line falls on those after it, and before it.
+const AFTER: usize = 12;
+const BEFORE: usize = 4;
+
+/// The most telling lines, in the order of the log. `claimed` are the lines that
+/// belong to failures which are recorded already, in order.
+pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage> {
+    let own: Vec<f32> = lines
+        .kept
+        .iter()
+        .map(|kept| own_value(kept, &lines))
+        .collect();
+    let mut values = own.clone();
+    for (index, &value) in own.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        shine(&lines.kept, &mut values, index, value);
+    }
+    closing(&lines, &mut values);
+    fold_repeats(&lines.kept, &mut values);
+    let mut passages: Vec<Passage> = lines
+        .kept
+        .into_iter()
+        .zip(values)
+        .filter(|(kept, _)| !kept.text.is_empty() && !is_claimed(kept.number, claimed))
+        .map(|(kept, value)| Passage {
+            number: kept.number,
+            text: kept.text,
+            value,
+        })
+        .collect();
+    passages.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.number.cmp(&b.number)));
+    passages.truncate(PASSAGES);
+    passages.sort_by_key(|passage| passage.number);
+    passages
+}
+
+/// A line's own weight, as its place in the log makes it more or less likely to matter.
+fn own_value(kept: &Kept, lines: &Lines) -> f32 {
+    let weight = f32::from(u16::try_from(kept.weight).unwrap_or(u16::MAX));
+    let place = match lines.first_failed {
+        Some(failed) if kept.number > failed + 3 => 0.7,
+        Some(_) if kept.number >= lines.failed_command => 1.3,
+        Some(_) => 0.6,
+        None => 1.0,
+    };
+    let repeat = match kept.repeat {
+        0 => 1.0,
+        1..4 => 0.8,
+        4..12 => 0.6,
+        _ => 0.35,
+    };
+    weight * place * repeat
+}
+
+/// Lets the value of a line fall on its neighbours: more on those after it, and further where they
+/// are indented below it, as stack frames and source excerpts are.
+fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
+    let mut light = value * 0.75;
+    let indent = indent_of(&kept[index].text);
+    for next in index + 1..kept.len().min(index + 1 + AFTER) {
+        if kept[next].number > kept[next - 1].number + 2 {
+            break;
+        }
+        if kept[next].text.is_empty() {
+            light *= 0.75;
+            continue;
+        }
+        if kept[next].boundary == Some(Boundary::Begin) {
+            break;
+        }
+        values[next] = values[next].max(light);
+        light *= if indent_of(&kept[next].text) > indent {
+            0.92
+        } else {
+            0.85
+        };
+    }
+    let mut light = value * 0.5;
+    for previous in (index.saturating_sub(BEFORE)..index).rev() {
+        if kept[previous].number + 2 < kept[previous + 1].number || kept[previous].text.is_empty() {
+            break;
+        }
+        values[previous] = values[previous].max(light);
+        light *= 0.7;
+    }
+}
+
+/// The output just before a command failed explains the failure even without a telling word.
+fn closing(lines: &Lines, values: &mut [f32]) {
+    let end = lines.first_failed.unwrap_or(lines.total);
+    let mut light = if lines.first_failed.is_some() {
+        5.0
+    } else {
+        3.0
+    };
+    for (kept, value) in lines.kept.iter().zip(values).rev() {
+        if kept.number > end || kept.text.is_empty() {
+            continue;
+        }
+        if light < 0.5 || kept.number < lines.failed_command {
+            break;
+        }
+        *value = value.max(light);
+        light *= 0.93;
+    }
+}
+
+/// A line like one before it says little that is new.
+fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
+    let mut seen: HashMap<u64, u16> = HashMap::new();
+    for (line, value) in kept.iter().zip(values) {
+        let times = seen.entry(template(&line.text)).or_default();
+        *value /= 1.0 + 0.25 * f32::from(*times);
+        *times = times.saturating_add(1);
+    }
+}
+
+fn is_claimed(number: u64, claimed: &[RangeInclusive<u64>]) -> bool {
+    let next = claimed.partition_point(|lines| *lines.start() <= number);
+    // Ranges may overlap, so the one that begins last is not always the one that holds the line.
+    claimed[..next]
+        .iter()
+        .rev()
+        .take(8)
+        .any(|lines| lines.contains(&number))
+}
+
+fn indent_of(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}

@@ -1,0 +1,147 @@
+//! A failure that is still being read.
+
+use std::collections::VecDeque;
+
+use super::{Found, Severity};
+use crate::line::Line;
+use crate::record::{Failure, FailureKind, SUMMARY_CHARS, Source};
+
+/// How many lines of an excerpt are kept from its beginning, and from its end.
+const HEAD_LINES: usize = 16;
+const TAIL_LINES: usize = 32;
+/// The longest line of an excerpt, and the longest message, in bytes.
+const LINE_BYTES: usize = 400;
+const MESSAGE_BYTES: usize = 4000;
+
+/// A failure that is still being read, line by line.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) failure: Failure,
+    pub(crate) severity: Severity,
+    first: u64,
+    last: u64,
+    head: Vec<String>,
+    tail: VecDeque<String>,
+    cut: bool,
+}
+
+impl Draft {
+    /// A draft that begins with this line; the line itself is not part of the excerpt yet.
+    pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Self {
+        let failure = Failure {
+            kind,
+            tool: Some(tool.to_owned()),
+            count: 1,
+            source: Source::Text,
+            ..Failure::default()
+        };
+        Self {
+            failure,
+            severity: Severity::Error,
+            first: line.number,
+            last: line.number,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            cut: false,
+        }
+    }
+
+    /// Takes a line into the excerpt.
+    pub(crate) fn excerpt(&mut self, line: &Line<'_>) {
+        self.last = line.number;
+        let text = clip(line.text, LINE_BYTES).to_owned();
+        if self.head.len() < HEAD_LINES {
+            self.head.push(text);
+            return;
+        }
+        if self.tail.len() == TAIL_LINES {
+            self.tail.pop_front();
+            self.cut = true;
+        }
+        self.tail.push_back(text);
+    }
+
+    /// Takes a line as a part of the failure that nobody needs to read.
+    pub(crate) fn skip(&mut self, line: &Line<'_>) {
+        self.last = line.number;
+    }
+
+    /// Adds a line to the message.
+    pub(crate) fn message(&mut self, text: &str) {
+        let text = text.trim_end();
+        match &mut self.failure.message {
+            Some(message) if message.len() + text.len() < MESSAGE_BYTES => {
+                message.push('\n');
+                message.push_str(text);
+            }
+            Some(_) => {}
+            None if text.trim().is_empty() => {}
+            none => *none = Some(clip(text.trim_start(), MESSAGE_BYTES).to_owned()),
+        }
+    }
+
+    /// Where the failure is, unless that is known already.
+    pub(crate) fn place(&mut self, file: &str, line: Option<u32>, column: Option<u32>) {
+        if self.failure.file.is_none() {
+            self.place_again(file, line, column);
+        }
+    }
+
+    /// Where the failure is, better known now.
+    pub(crate) fn place_again(&mut self, file: &str, line: Option<u32>, column: Option<u32>) {
+        self.failure.file = Some(file.to_owned());
+        self.failure.line = line;
+        self.failure.column = column;
+    }
+
+    /// The finished record.
+    pub(crate) fn found(mut self) -> Found {
+        if self.cut {
+            self.tail.push_front("…".to_owned());
+        }
+        self.head.extend(self.tail);
+        let blank = |line: &String| line.trim().is_empty();
+        while self.head.last().is_some_and(blank) {
+            self.head.pop();
+        }
+        let start = self.head.iter().take_while(|line| blank(line)).count();
+        let excerpt = self.head[start..].join("\n");
+        let failure = &mut self.failure;
+        failure.excerpt = (!excerpt.is_empty()).then_some(excerpt);
+        let message = failure
+            .message
+            .take()
+            .map(|message| message.trim_end().to_owned());
+        if failure.summary.is_empty() {
+            let text = message
+                .as_deref()
+                .or(failure.excerpt.as_deref())
+                .unwrap_or_default();
+            failure.summary = summary(text);
+        }
+        // A message that the summary holds whole would only be said twice.
+        failure.message = message.filter(|message| *message != failure.summary);
+        Found {
+            failure: self.failure,
+            severity: self.severity,
+            lines: self.first..=self.last,
+        }
+    }
+}
+
+/// The first line that says something, cut to [`SUMMARY_CHARS`].
+fn summary(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    match line.char_indices().nth(SUMMARY_CHARS) {
+        None => line.to_owned(),
+        Some(_) => line.chars().take(SUMMARY_CHARS - 1).chain(['…']).collect(),
+    }
+}
+
+fn clip(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}

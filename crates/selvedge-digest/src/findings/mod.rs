@@ -1,0 +1,153 @@
+//! Where the formats put what they found: failures and test results, bounded and without repeats.
+
+mod draft;
+mod runs;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
+
+pub(crate) use draft::Draft;
+pub(crate) use runs::{Outcome, Runs, Totals};
+
+use crate::record::Failure;
+
+/// How many failures are kept; more are counted.
+const FAILURES: usize = 400;
+/// The most bytes of text in the kept failures; beyond that only their headings are kept.
+const FAILURE_BYTES: usize = 1 << 20;
+/// How many distinct failures are told apart.
+const DISTINCT: usize = 100_000;
+
+/// Whether a finding fails a build by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    Warning,
+    #[default]
+    Error,
+}
+
+/// A failure and the lines of the log that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) failure: Failure,
+    pub(crate) severity: Severity,
+    pub(crate) lines: RangeInclusive<u64>,
+}
+
+/// What the formats found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    found: Vec<Found>,
+    /// Where the failure with this hash stands in `found`, if there was room for it.
+    index: HashMap<u64, Option<usize>>,
+    bytes: usize,
+    errors: u64,
+    warnings: u64,
+    tools: Vec<&'static str>,
+    pub(crate) runs: Runs,
+}
+
+impl Findings {
+    /// Names a tool whose output was recognised.
+    pub(crate) fn tool(&mut self, name: &'static str) {
+        if !self.tools.contains(&name) {
+            self.tools.push(name);
+        }
+    }
+
+    pub(crate) fn knows_tool(&self, name: &str) -> bool {
+        self.tools.contains(&name)
+    }
+
+    /// Records a failure; one that was reported before, word for word, is only counted.
+    pub(crate) fn add(&mut self, mut found: Found) {
+        let key = key_of(&found.failure);
+        if let Some(known) = self.index.get(&key) {
+            if let Some(old) = known.and_then(|index| self.found.get_mut(index)) {
+                old.failure.count = old.failure.count.saturating_add(1);
+            }
+            return;
+        }
+        match found.severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+        let room = self.found.len() < FAILURES;
+        if self.index.len() < DISTINCT {
+            self.index.insert(key, room.then_some(self.found.len()));
+        }
+        if room {
+            if self.bytes > FAILURE_BYTES {
+                found.failure.excerpt = None;
+                found.failure.message = None;
+            }
+            self.bytes += size_of_texts(&found.failure);
+            self.found.push(found);
+        }
+    }
+
+    /// The failures in the order of the log, and how many there were. Warnings are failures only
+    /// where nothing worse was found.
+    pub(crate) fn finish(self) -> Outcomes {
+        let least = if self.errors > 0 {
+            Severity::Error
+        } else {
+            Severity::Warning
+        };
+        let (kept, dropped): (Vec<Found>, Vec<Found>) = self
+            .found
+            .into_iter()
+            .partition(|found| found.severity >= least);
+        let mut claimed: Vec<_> = kept
+            .iter()
+            .chain(&dropped)
+            .map(|f| f.lines.clone())
+            .collect();
+        claimed.sort_by_key(|lines| *lines.start());
+        Outcomes {
+            failures: kept.into_iter().map(|found| found.failure).collect(),
+            total: if self.errors > 0 {
+                self.errors
+            } else {
+                self.warnings
+            },
+            warnings_only: self.errors == 0,
+            claimed,
+            tools: self.tools.into_iter().map(str::to_owned).collect(),
+            runs: self.runs,
+        }
+    }
+}
+
+/// What was found in a whole log.
+#[derive(Debug)]
+pub(crate) struct Outcomes {
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) total: u64,
+    /// Nothing worse than warnings was found, so they may not be what failed.
+    pub(crate) warnings_only: bool,
+    /// The lines that belong to failures, in order.
+    pub(crate) claimed: Vec<RangeInclusive<u64>>,
+    pub(crate) tools: Vec<String>,
+    pub(crate) runs: Runs,
+}
+
+fn size_of_texts(failure: &Failure) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    failure.summary.len() + text(&failure.excerpt) + text(&failure.message) + text(&failure.id)
+}
+
+fn key_of(failure: &Failure) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (
+        &failure.kind,
+        &failure.id,
+        &failure.file,
+        failure.line,
+        failure.column,
+    )
+        .hash(&mut hasher);
+    (&failure.code, &failure.summary).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,150 @@
+//! What test runners said of their tests: results one by one, and their closing totals.
+
+use crate::record::{TestIds, TestSummary};
+
+/// How one test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Numbers of tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Totals {
+    fn add(&mut self, other: Self) {
+        self.passed = self.passed.saturating_add(other.passed);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.skipped = self.skipped.saturating_add(other.skipped);
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        let slot = match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Skipped => &mut self.skipped,
+        };
+        *slot = slot.saturating_add(1);
+    }
+}
+
+/// The runs of one runner: `cargo test` runs a binary after another.
+#[derive(Debug)]
+struct Runner {
+    tool: &'static str,
+    /// The sum of the closing totals so far.
+    closed: Totals,
+    /// Results seen since the last closing totals.
+    seen: Totals,
+    open: bool,
+    ever_closed: bool,
+}
+
+/// The runs of all runners in a log.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    runners: Vec<Runner>,
+    passed: TestIds,
+    failed: TestIds,
+    skipped: TestIds,
+    bytes: [usize; 3],
+}
+
+impl Runs {
+    /// A run begins: without its closing totals it is incomplete.
+    pub(crate) fn begin(&mut self, tool: &'static str) {
+        let runner = self.runner(tool);
+        runner.closed.add(runner.seen);
+        runner.seen = Totals::default();
+        runner.open = true;
+    }
+
+    /// One test ended.
+    pub(crate) fn test(&mut self, tool: &'static str, outcome: Outcome, id: Option<&str>) {
+        let runner = self.runner(tool);
+        runner.seen.count(outcome);
+        runner.open = true;
+        let Some(id) = id else { return };
+        let (list, bytes) = match outcome {
+            Outcome::Passed => (&mut self.passed, &mut self.bytes[0]),
+            Outcome::Failed => (&mut self.failed, &mut self.bytes[1]),
+            Outcome::Skipped => (&mut self.skipped, &mut self.bytes[2]),
+        };
+        if *bytes + id.len() > TestIds::MAX_BYTES {
+            list.omitted += 1;
+        } else {
+            *bytes += id.len() + size_of::<String>();
+            list.ids.push(id.to_owned());
+        }
+    }
+
+    /// The runner's own closing totals, which count for more than what was seen.
+    pub(crate) fn close(&mut self, tool: &'static str, totals: Totals) {
+        let runner = self.runner(tool);
+        runner.closed.add(totals);
+        runner.seen = Totals::default();
+        runner.open = false;
+        runner.ever_closed = true;
+    }
+
+    /// A runner that prints no totals has said that it is done: what was seen is the whole.
+    pub(crate) fn close_as_seen(&mut self, tool: &'static str) {
+        let seen = self.runner(tool).seen;
+        self.close(tool, seen);
+    }
+
+    /// All runners together, and what does not add up.
+    pub(crate) fn finish(self) -> (Option<TestSummary>, Vec<String>) {
+        if self.runners.is_empty() {
+            return (None, Vec::new());
+        }
+        let mut all = Totals::default();
+        let mut notes = Vec::new();
+        for runner in &self.runners {
+            all.add(runner.closed);
+            all.add(runner.seen);
+            if runner.open {
+                notes.push(format!(
+                    "{} printed no closing summary: its run may be incomplete",
+                    runner.tool
+                ));
+            }
+        }
+        let summary = TestSummary {
+            executed: all.passed.saturating_add(all.failed),
+            passed: all.passed,
+            failed: all.failed,
+            skipped: all.skipped,
+            complete: self
+                .runners
+                .iter()
+                .all(|runner| runner.ever_closed && !runner.open),
+            failed_ids: self.failed,
+            passed_ids: self.passed,
+            skipped_ids: self.skipped,
+        };
+        (Some(summary), notes)
+    }
+
+    fn runner(&mut self, tool: &'static str) -> &mut Runner {
+        let index = self.runners.iter().position(|runner| runner.tool == tool);
+        let index = index.unwrap_or_else(|| {
+            self.runners.push(Runner {
+                tool,
+                closed: Totals::default(),
+                seen: Totals::default(),
+                open: false,
+                ever_closed: false,
+            });
+            self.runners.len() - 1
+        });
+        &mut self.runners[index]
+    }
+}

@@ -1,0 +1,146 @@
+//! Diagnostics of one line, as most compilers, type checkers and linters print them:
+//! `a.c:3:7: error: message`, `a.ts(3,7): error TS2322: message`, `a.py:3:7: E501 message`.
+//! The annotated source below them belongs to them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::extension;
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Severity};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+/// How many lines of annotated source are taken.
+const SOURCE_LINES: u32 = 6;
+
+/// Reads diagnostics that name their severity or a code.
+#[derive(Debug, Default)]
+pub(super) struct Diagnostic {
+    draft: Option<Draft>,
+    source_lines: u32,
+}
+
+/// `path:line:column: severity code: message`, with the variations of many tools.
+static SEVERE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^\s*(?:\[(?:\w+)\] +)*(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()]*?)",
+        r"(?::(?P<line>\d+)(?::(?P<column>\d+))?(?:-\d+(?::\d+)?)?|[(\[](?P<line2>\d+)(?:[,:](?P<column2>\d+))?(?:,\d+,\d+)?[)\]])",
+        r"(?:: *| - |: in \S+: | )",
+        r"(?i:(?P<severity>(?:fatal |internal compiler |syntax |compile )?error|warning|refactor|convention|style))",
+        r"(?:\[(?P<bracket>[\w-]+)\]|[ :]+(?P<code>[A-Z]{1,8}-?\d{1,6}))?\s*[:\]]?\s+(?P<message>\S.*)$",
+    ))
+});
+/// `path:line:column: CODE message`
+static CODED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5})(?:\([\w-]+\))?\]?:? (?P<message>\S.*)$",
+    )
+});
+/// mypy's and others' code in brackets at the end.
+static TRAILING: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s+\[-?(?P<code>[\w:=/-]+)\]$"));
+
+impl Format for Diagnostic {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        // A diagnostic is a line of text, not a minified file.
+        if line.text.len() < 2000
+            && let Some(draft) = read(line, findings)
+        {
+            self.close(findings);
+            self.draft = Some(draft);
+            self.source_lines = 0;
+            return Claim::Evidence;
+        }
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        let source = line.indent() > 0 && self.source_lines < SOURCE_LINES;
+        if line.is_blank() || !source {
+            self.close(findings);
+            return Claim::Foreign;
+        }
+        self.source_lines += 1;
+        draft.excerpt(line);
+        Claim::Evidence
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+    }
+}
+
+impl Diagnostic {
+    fn close(&mut self, findings: &mut Findings) {
+        if let Some(draft) = self.draft.take() {
+            findings.add(draft.found());
+        }
+    }
+}
+
+fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
+    let severe = SEVERE.captures(line.text);
+    let found = match severe {
+        Some(found) => found,
+        None => CODED.captures(line.text)?,
+    };
+    let get = |name: &str| found.name(name).map(|group| group.as_str());
+    let file = get("file")?;
+    let severity = get("severity").map(str::to_ascii_lowercase);
+    let warning = severity
+        .as_deref()
+        .is_some_and(|word| !word.ends_with("error"));
+    let code = get("code").or(get("bracket"));
+    let (kind, tool) = tool_of(file, code, severity.is_some());
+    findings.tool(tool);
+    let mut draft = Draft::new(kind, tool, line);
+    if warning {
+        draft.severity = Severity::Warning;
+    }
+    let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
+    draft.place(
+        file.trim(),
+        number("line").or(number("line2")),
+        number("column").or(number("column2")),
+    );
+    let mut message = get("message")?;
+    draft.failure.code = code.map(str::to_owned);
+    if draft.failure.code.is_none()
+        && let Some(trailing) = TRAILING.captures(message)
+    {
+        draft.failure.code = Some(trailing["code"].to_owned());
+        message = &message[..trailing.get(0)?.start()];
+    }
+    draft.message(message);
+    draft.excerpt(line);
+    Some(draft)
+}
+
+/// Which sort of tool speaks so of such a file.
+fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'static str) {
+    if code.is_some_and(|code| code.starts_with("TS")) {
+        return (FailureKind::Type, "tsc");
+    }
+    match extension(file) {
+        "py" | "pyi" if severe => (FailureKind::Type, "mypy"),
+        "py" | "pyi" | "ipynb" => (FailureKind::Lint, "flake8"),
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" | "m" | "mm" | "inl" => {
+            (FailureKind::Compile, "cc")
+        }
+        "java" => (FailureKind::Compile, "javac"),
+        "go" => (FailureKind::Compile, "go"),
+        "cs" | "vb" | "fs" | "csproj" => (FailureKind::Compile, "dotnet"),
+        "kt" | "kts" => (FailureKind::Compile, "kotlinc"),
+        "scala" => (FailureKind::Compile, "scalac"),
+        "swift" => (FailureKind::Compile, "swiftc"),
+        "hs" => (FailureKind::Compile, "ghc"),
+        "ts" | "tsx" | "js" | "jsx" | "mjs" | "cjs" | "vue" => (FailureKind::Lint, "lint"),
+        _ if severe => (FailureKind::Compile, "compiler"),
+        _ => (FailureKind::Lint, "lint"),
+    }
+}

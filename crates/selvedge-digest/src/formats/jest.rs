@@ -1,0 +1,187 @@
+//! jest: `FAIL file`, then a block for each failure headed by `● suite › test`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{colon_frame, is_foreign};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "jest";
+
+/// Reads the output of jest's default reporters.
+#[derive(Debug, Default)]
+pub(super) struct Jest {
+    file: Option<String>,
+    draft: Option<Draft>,
+    /// Within the message; the code frame and the stack come after.
+    message: bool,
+    /// The titles of the suites around a test in the verbose tree, with their indentation.
+    suites: Vec<(usize, String)>,
+}
+
+static FILE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^\s?(?P<outcome>FAIL|PASS)\s+(?:\S+ › |[\w@-]+ )?(?P<file>\S+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$",
+    )
+});
+static TESTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Tests:\s+(?:\d+ \w+, )*\d+ total"));
+static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
+static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?"));
+
+impl Format for Jest {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if let Some(file) = FILE.captures(line.text) {
+            self.close(findings);
+            findings.tool(TOOL);
+            self.suites.clear();
+            self.file = Some(file["file"].to_owned());
+            return Claim::Noise;
+        }
+        if TESTS.is_match(line.text) {
+            self.close(findings);
+            findings.tool(TOOL);
+            let mut totals = Totals::default();
+            for count in COUNT.captures_iter(line.text) {
+                let number: u64 = count[1].parse().unwrap_or(0);
+                match &count[2] {
+                    "failed" => totals.failed += number,
+                    "passed" => totals.passed += number,
+                    _ => totals.skipped += number,
+                }
+            }
+            findings.runs.close(TOOL, totals);
+            self.file = None;
+            return Claim::Evidence;
+        }
+        if self.file.is_none() {
+            return Claim::Foreign;
+        }
+        let body = line.body();
+        if let Some(title) = body.strip_prefix("● ") {
+            self.close(findings);
+            if title.starts_with("Console") || title.contains("Deprecation") {
+                return Claim::Noise;
+            }
+            self.open(title, line);
+            return Claim::Evidence;
+        }
+        if body.starts_with("Test Suites: ") || body.starts_with("Summary of all failing tests") {
+            self.close(findings);
+            return Claim::Noise;
+        }
+        if self.draft.is_none() {
+            return self.tree(line, findings);
+        }
+        self.body(line)
+    }
+
+    fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+    }
+}
+
+impl Jest {
+    fn open(&mut self, title: &str, line: &Line<'_>) {
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        if title.starts_with("Test suite failed to run") {
+            draft.failure.id.clone_from(&self.file);
+        } else {
+            draft.failure.id = Some(title.trim().to_owned());
+        }
+        self.draft = Some(draft);
+        self.message = true;
+    }
+
+    fn body(&mut self, line: &Line<'_>) -> Claim {
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        let body = line.body();
+        if body.starts_with("at ")
+            && let Some(place) = colon_frame(body)
+        {
+            self.message = false;
+            let own = self
+                .file
+                .as_deref()
+                .is_some_and(|file| place.file.ends_with(file));
+            let known = draft.failure.file.is_some();
+            if own && draft.failure.file.as_deref() != Some(place.file)
+                || !known && !is_foreign(place.file)
+            {
+                draft.place_again(place.file, place.line, place.column);
+            }
+            if is_foreign(place.file) {
+                draft.skip(line);
+            } else {
+                draft.excerpt(line);
+            }
+            return Claim::Evidence;
+        }
+        if GUTTER.is_match(line.text) {
+            self.message = false;
+        }
+        if self.message {
+            draft.message(line.text.strip_prefix("    ").unwrap_or(body));
+            draft.skip(line);
+        } else {
+            draft.excerpt(line);
+        }
+        Claim::Evidence
+    }
+
+    /// The tree of `--verbose`: suites indented, tests with a tick or a cross.
+    fn tree(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let (indent, body) = (line.indent(), line.body());
+        let outcome = match body.chars().next() {
+            Some('✓' | '√') => Outcome::Passed,
+            Some('✕' | '×') => Outcome::Failed,
+            Some('○' | '✎') => Outcome::Skipped,
+            _ => {
+                self.suites.retain(|(at, _)| *at < indent);
+                if !body.is_empty() && indent > 0 && self.suites.len() < 32 {
+                    self.suites.push((indent, body.to_owned()));
+                }
+                return Claim::Foreign;
+            }
+        };
+        let name = body.split_once(' ').map_or("", |(_, name)| name);
+        let name = name
+            .rfind(" (")
+            .filter(|_| name.ends_with("ms)") || name.ends_with("s)"))
+            .map_or(name, |at| &name[..at]);
+        let mut id: String = self
+            .suites
+            .iter()
+            .filter(|(at, _)| *at < indent)
+            .flat_map(|(_, suite)| [suite.as_str(), " › "])
+            .collect();
+        id.push_str(name);
+        if outcome != Outcome::Failed {
+            findings.runs.test(TOOL, outcome, Some(&id));
+        }
+        Claim::Noise
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        let Some(mut draft) = self.draft.take() else {
+            return;
+        };
+        if let Some(file) = &self.file {
+            draft.place(file, None, None);
+        }
+        findings
+            .runs
+            .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+        findings.add(draft.found());
+    }
+}

@@ -1,0 +1,201 @@
+//! The tools whose output is known: one file a family, one row of [`TABLE`] a format.
+//!
+//! A format reads the log line by line. It is shown a line when the line begins with one of its
+//! bytes or bears one of its signals, and every line while it is open, that is, within a section
+//! that it has recognised. So one log may hold the output of any number of tools in any order.
+
+mod diagnostic;
+mod go;
+mod grouped;
+mod jest;
+mod jvm;
+mod libtest;
+mod nextest;
+mod node_test;
+mod numbered;
+mod place;
+mod pytest;
+mod rustc;
+mod tap;
+mod tsc;
+mod unittest;
+mod vitest;
+
+use std::fmt::Debug;
+
+use crate::findings::Findings;
+use crate::line::{Line, Signals};
+
+/// What a format makes of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Not the format's; others may look at it.
+    Foreign,
+    /// The format's, and nothing that explains a failure.
+    Noise,
+    /// The format's, and part of a failure, or a total.
+    Evidence,
+}
+
+/// Reads the output of one tool.
+pub(crate) trait Format: Debug + Send {
+    /// Looks at a line.
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim;
+
+    /// Whether it wants to see the next line, whatever that begins with.
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    /// The log has ended.
+    fn finish(&mut self, _findings: &mut Findings) {}
+}
+
+/// A row of the table.
+struct Row {
+    /// The first bytes (after the indentation) of lines that the format must see.
+    starts: &'static [u8],
+    /// It also must see any line with one of these signals.
+    signals: Signals,
+    make: fn() -> Box<dyn Format>,
+}
+
+/// Earlier rows look at a line first.
+static TABLE: [Row; 15] = [
+    Row {
+        starts: b"ewC",
+        signals: Signals::NONE,
+        make: || Box::<rustc::Rustc>::default(),
+    },
+    Row {
+        starts: b"PFSATLX",
+        signals: Signals::NONE,
+        make: || Box::<nextest::Nextest>::default(),
+    },
+    Row {
+        starts: b"tr-f.",
+        signals: Signals::FAIL,
+        make: || Box::<libtest::Libtest>::default(),
+    },
+    Row {
+        starts: b"=0123456789",
+        signals: Signals::NONE,
+        make: || Box::<pytest::Pytest>::default(),
+    },
+    Row {
+        starts: b"FERUt",
+        signals: Signals::NONE,
+        make: || Box::<unittest::Unittest>::default(),
+    },
+    Row {
+        starts: b"=-oF?#pf",
+        signals: Signals::NONE,
+        make: || Box::<go::Go>::default(),
+    },
+    Row {
+        starts: b"FPT",
+        signals: Signals::NONE,
+        make: || Box::<jest::Jest>::default(),
+    },
+    Row {
+        starts: b"FTR",
+        signals: Signals::CROSS.with(Signals::TICK),
+        make: || Box::<vitest::Vitest>::default(),
+    },
+    Row {
+        starts: b"t",
+        signals: Signals::CROSS.with(Signals::TICK),
+        make: || Box::<node_test::NodeTest>::default(),
+    },
+    Row {
+        starts: b"To1n",
+        signals: Signals::NONE,
+        make: || Box::<tap::Tap>::default(),
+    },
+    Row {
+        starts: b"",
+        signals: Signals::FAIL.with(Signals::ERROR),
+        make: || Box::<jvm::Jvm>::default(),
+    },
+    Row {
+        starts: b"0123456789TEF",
+        signals: Signals::NONE,
+        make: || Box::<numbered::Numbered>::default(),
+    },
+    Row {
+        starts: b"",
+        signals: Signals::ERROR,
+        make: || Box::<tsc::Tsc>::default(),
+    },
+    Row {
+        starts: b"",
+        signals: Signals::PLACE,
+        make: || Box::<grouped::Grouped>::default(),
+    },
+    Row {
+        starts: b"",
+        signals: Signals::PLACE,
+        make: || Box::<diagnostic::Diagnostic>::default(),
+    },
+];
+
+/// The formats at work on one log.
+#[derive(Debug)]
+pub(crate) struct Formats {
+    formats: Vec<Box<dyn Format>>,
+    /// For each byte a line may begin with, the formats to ask, as a bit set.
+    by_start: Box<[u64; 256]>,
+}
+
+impl Formats {
+    /// All formats of the table.
+    pub(crate) fn all() -> Self {
+        let mut by_start = Box::new([0; 256]);
+        for (index, row) in TABLE.iter().enumerate() {
+            for &start in row.starts {
+                by_start[usize::from(start)] |= 1 << index;
+            }
+        }
+        Self {
+            formats: TABLE.iter().map(|row| (row.make)()).collect(),
+            by_start,
+        }
+    }
+
+    /// No format: the general signals alone.
+    pub(crate) fn none() -> Self {
+        Self {
+            formats: Vec::new(),
+            by_start: Box::new([0; 256]),
+        }
+    }
+
+    /// Shows a line to those who care, until one claims it.
+    pub(crate) fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let start = line
+            .body()
+            .as_bytes()
+            .first()
+            .map_or(0, |&byte| usize::from(byte));
+        let asked = self.by_start[start];
+        for (index, format) in self.formats.iter_mut().enumerate() {
+            let wanted = asked >> index & 1 == 1
+                || line.signals.intersects(TABLE[index].signals)
+                || format.is_open();
+            if wanted {
+                let claim = format.line(line, findings);
+                if claim != Claim::Foreign {
+                    return claim;
+                }
+            }
+        }
+        Claim::Foreign
+    }
+
+    /// The log has ended.
+    pub(crate) fn finish(mut self, findings: &mut Findings) {
+        for format in &mut self.formats {
+            format.finish(findings);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Runners that print their failures as a numbered list at the end: mocha, RSpec, ExUnit, minitest,
+//! PHPUnit. The heading `  1) …` is theirs all; the lines below it tell which one it is.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{colon_frame, extension, is_foreign};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+/// Reads numbered lists of failures.
+#[derive(Debug, Default)]
+pub(super) struct Numbered {
+    draft: Option<Draft>,
+    title: Vec<String>,
+    part: Part,
+    dialect: Option<&'static str>,
+    /// `N passing`, `N failing` and `N pending` come in lines of their own.
+    mocha: Option<Totals>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    #[default]
+    Title,
+    Message,
+    Stack,
+}
+
+static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s{0,4}\d{1,5}\) (?P<title>\S.*)$"));
+static RUBY_PLACE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?P<id>.+?) \[(?P<file>[^\]]+):(?P<line>\d+)\]:?$"));
+static MINITEST: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<runs>\d+) (?:runs|tests), \d+ assertions, (?P<failures>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skips>\d+) skips)?",
+    )
+});
+static EXUNIT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:(?:\d+ \w+, )*)(?P<last>\d+ (?:tests?|doctests?|properties)), (?P<failures>\d+) failures?(?:, (?P<excluded>\d+) excluded)?(?:, (?P<skipped>\d+) skipped)?$",
+    )
+});
+static RSPEC: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<runs>\d+) examples?, (?P<failures>\d+) failures?(?:, (?P<skips>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?",
+    )
+});
+static PHPUNIT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^Tests: (?P<runs>\d+), Assertions: \d+"));
+static PHP_COUNT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(Failures|Errors|Skipped|Incomplete): (\d+)"));
+static MOCHA: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s+(?P<count>\d+) (?P<what>passing|failing|pending)(?: \(.*\))?$"));
+
+impl Format for Numbered {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if line.text == "Error:" || line.text == "Failure:" {
+            // Minitest in a Rails application reports inline, without numbers.
+            self.close(findings);
+            self.dialect = Some("minitest");
+            self.title.clear();
+            self.part = Part::Title;
+            self.draft = Some(Draft::new(FailureKind::Test, "minitest", line));
+            return Claim::Evidence;
+        }
+        if let Some(heading) = HEADING.captures(line.text) {
+            self.close(findings);
+            let title = &heading["title"];
+            let mut draft = Draft::new(FailureKind::Test, self.dialect.unwrap_or("tests"), line);
+            draft.excerpt(line);
+            self.title = vec![title.to_owned()];
+            self.part = Part::Title;
+            if title == "Failure:" || title == "Error:" {
+                self.dialect = Some("minitest");
+                self.title.clear();
+            }
+            self.draft = Some(draft);
+            return Claim::Evidence;
+        }
+        if self.totals(line.text, findings) {
+            self.close(findings);
+            return Claim::Evidence;
+        }
+        self.body(line, findings)
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+        self.close_mocha(findings);
+    }
+}
+
+impl Numbered {
+    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        let (text, body) = (line.text, line.body());
+        if self.part == Part::Title {
+            if line.is_blank() {
+                // A heading in a tree of passing tests, not yet in the list.
+                self.draft = None;
+                return Claim::Foreign;
+            }
+            return self.titled(line, findings);
+        }
+        if self.dialect == Some("minitest") && line.is_blank() || text.starts_with("Finished in ") {
+            self.close(findings);
+            return Claim::Evidence;
+        }
+        let frame = body.starts_with("at ")
+            || body.starts_with("# ")
+            || body.starts_with('/')
+            || (self.part == Part::Stack && colon_frame(body).is_some());
+        if frame && let Some(place) = colon_frame(body) {
+            self.part = Part::Stack;
+            if is_foreign(place.file) {
+                draft.skip(line);
+            } else {
+                draft.place(place.file, place.line, place.column);
+                draft.excerpt(line);
+            }
+            return Claim::Evidence;
+        }
+        if body.starts_with("stacktrace:") {
+            self.part = Part::Stack;
+        }
+        if self.part == Part::Message {
+            draft.message(body);
+        }
+        draft.excerpt(line);
+        Claim::Evidence
+    }
+
+    /// A line below the heading, before the message is reached.
+    fn titled(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        let body = line.body();
+        draft.excerpt(line);
+        if self.dialect == Some("minitest") && self.title.is_empty() {
+            let place = RUBY_PLACE.captures(body);
+            let id = place.as_ref().map_or(body.trim_end_matches(':'), |p| {
+                p.name("id").map_or("", |id| id.as_str())
+            });
+            draft.failure.id = Some(id.to_owned());
+            if let Some(place) = place {
+                draft.place(&place["file"], place["line"].parse().ok(), None);
+            }
+            self.part = Part::Message;
+        } else if body.starts_with("Failure/Error:") {
+            self.dialect = Some("rspec");
+            self.part = Part::Message;
+            draft.failure.id = Some(self.title.join(" "));
+            draft.message(body);
+        } else if let Some(place) =
+            colon_frame(body).filter(|_| !body.contains(' ') && self.title.len() == 1)
+        {
+            // ExUnit's test and PHPUnit's place stand below their headings.
+            self.dialect = Some(if extension(place.file) == "php" {
+                "phpunit"
+            } else {
+                "exunit"
+            });
+            draft.failure.id = Some(self.title.join(" "));
+            draft.place(place.file, place.line, place.column);
+            self.part = Part::Message;
+        } else if let Some(last) = body
+            .strip_suffix(':')
+            .filter(|_| line.indent() > 4 && !body.contains("Error: "))
+        {
+            self.dialect = Some("mocha");
+            self.title.push(last.to_owned());
+            draft.failure.id = Some(self.title.join(" "));
+            self.part = Part::Message;
+        } else if self.title[0].contains("::") && self.title.len() == 1 {
+            self.dialect = Some("phpunit");
+            draft.failure.id = Some(self.title[0].clone());
+            draft.message(body);
+            self.part = Part::Message;
+        } else if self.title.len() > 12 || line.indent() < 2 {
+            self.draft = None;
+            return Claim::Foreign;
+        } else {
+            self.title.push(body.to_owned());
+        }
+        if let (Some(dialect), Some(draft)) = (self.dialect, &mut self.draft) {
+            draft.failure.tool = Some(dialect.to_owned());
+            findings.tool(dialect);
+        }
+        Claim::Evidence
+    }
+
+    /// Whether the line holds closing totals.
+    fn totals(&mut self, text: &str, findings: &mut Findings) -> bool {
+        let number = |found: &regex::Captures<'_>, name: &str| -> u64 {
+            found
+                .name(name)
+                .and_then(|number| number.as_str().parse().ok())
+                .unwrap_or(0)
+        };
+        if let Some(count) = MOCHA.captures(text) {
+            let totals = self.mocha.get_or_insert_default();
+            let value = number(&count, "count");
+            match &count["what"] {
+                "passing" => totals.passed = value,
+                "failing" => totals.failed = value,
+                _ => totals.skipped = value,
+            }
+            return true;
+        }
+        let (tool, found) = if let Some(found) = MINITEST.captures(text) {
+            ("minitest", found)
+        } else if let Some(found) = RSPEC.captures(text) {
+            ("rspec", found)
+        } else if let Some(found) = PHPUNIT.captures(text) {
+            ("phpunit", found)
+        } else if let Some(found) = EXUNIT.captures(text) {
+            ("exunit", found)
+        } else {
+            return false;
+        };
+        let mut failed = number(&found, "failures") + number(&found, "errors");
+        let mut skipped =
+            number(&found, "skips") + number(&found, "skipped") + number(&found, "excluded");
+        for count in PHP_COUNT.captures_iter(text).filter(|_| tool == "phpunit") {
+            let value: u64 = count[2].parse().unwrap_or(0);
+            *(if matches!(&count[1], "Failures" | "Errors") {
+                &mut failed
+            } else {
+                &mut skipped
+            }) += value;
+        }
+        let runs = match tool {
+            "exunit" => text
+                .split(", ")
+                .filter_map(|part| {
+                    let (count, what) = part.split_once(' ')?;
+                    ["test", "doctest", "propert"]
+                        .iter()
+                        .any(|w| what.starts_with(w))
+                        .then(|| count.parse::<u64>().ok())?
+                })
+                .sum(),
+            _ => number(&found, "runs"),
+        };
+        findings.tool(tool);
+        let passed = runs.saturating_sub(failed).saturating_sub(skipped);
+        findings.runs.close(
+            tool,
+            Totals {
+                passed,
+                failed,
+                skipped,
+            },
+        );
+        true
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        let Some(draft) = self.draft.take() else {
+            return;
+        };
+        if self.part == Part::Title {
+            return;
+        }
+        let Some(dialect) = self.dialect else { return };
+        findings
+            .runs
+            .test(dialect, Outcome::Failed, draft.failure.id.as_deref());
+        findings.add(draft.found());
+    }
+
+    fn close_mocha(&mut self, findings: &mut Findings) {
+        if let Some(totals) = self.mocha.take() {
+            findings.tool("mocha");
+            findings.runs.close("mocha", totals);
+        }
+    }
+}

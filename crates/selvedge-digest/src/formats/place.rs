@@ -1,0 +1,101 @@
+//! Places in stack frames, and which of them are the user's own code.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::pattern::pattern;
+
+/// A file and a line, and a column where it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: Option<u32>,
+    pub(super) column: Option<u32>,
+}
+
+static PYTHON_FRAME: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#));
+static COLON_FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?\)?$",
+    )
+});
+
+/// `File "a.py", line 3, in f`
+pub(super) fn python_frame(text: &str) -> Option<Place<'_>> {
+    let found = PYTHON_FRAME.captures(text)?;
+    Some(Place {
+        file: found.name("file")?.as_str(),
+        line: found["line"].parse().ok(),
+        column: None,
+    })
+}
+
+/// `at f (a/b.js:3:7)`, `❯ f a/b.ts:3:7`, `# ./a_spec.rb:3`, `at a.B.c(B.java:3)`
+pub(super) fn colon_frame(text: &str) -> Option<Place<'_>> {
+    let found = COLON_FRAME.captures(text)?;
+    Some(Place {
+        file: found.name("file")?.as_str(),
+        line: found["line"].parse().ok(),
+        column: found
+            .name("column")
+            .and_then(|column| column.as_str().parse().ok()),
+    })
+}
+
+/// The extension of a file's name, without its dot; empty if it has none.
+pub(super) fn extension(file: &str) -> &str {
+    file.rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+/// Whether a file belongs to a runtime, a library or a test framework, not to the user.
+pub(super) fn is_foreign(file: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "/site-packages/",
+        "/dist-packages/",
+        "/lib/python",
+        "node_modules/",
+        "node:",
+        "internal/",
+        "/go/src/testing/",
+        "/go/src/runtime/",
+        "/rustc/",
+        "/.cargo/registry/",
+        "/gems/",
+        "/rubies/",
+    ];
+    file.starts_with('<')
+        || PARTS.iter().any(|part| file.contains(part))
+        || ["vendor/", "bundle/"]
+            .iter()
+            .any(|start| file.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_place_in_a_frame() {
+        let at = |text| colon_frame(text).map(|p| (p.file, p.line, p.column));
+        assert_eq!(
+            at("    at f (src/a.js:3:7)"),
+            Some(("src/a.js", Some(3), Some(7)))
+        );
+        assert_eq!(at(" ❯ src/a.ts:3:7"), Some(("src/a.ts", Some(3), Some(7))));
+        assert_eq!(
+            at("  at x (file:///w/a.mjs:3:7)"),
+            Some(("/w/a.mjs", Some(3), Some(7)))
+        );
+        assert_eq!(
+            at("\tat a.B.c(B.java:12)"),
+            Some(("B.java", Some(12), None))
+        );
+        assert_eq!(
+            at("     # ./spec/a_spec.rb:9"),
+            Some(("./spec/a_spec.rb", Some(9), None))
+        );
+        assert_eq!(at("time 12:30"), None);
+    }
+}

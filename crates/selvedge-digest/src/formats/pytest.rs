@@ -1,0 +1,299 @@
+//! pytest. The sections of failures tell place and message, the short summary tells the full ids;
+//! both are put together when the session closes, or when the log ends.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{is_foreign, python_frame};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "pytest";
+/// How many failures of one session wait for their ids; more are only counted.
+const PENDING: usize = 1000;
+
+/// Reads pytest's terminal output.
+#[derive(Debug, Default)]
+pub(super) struct Pytest {
+    section: Section,
+    draft: Option<Draft>,
+    /// The captured output of a test follows; it seldom explains the failure.
+    captured: bool,
+    pending: Vec<Draft>,
+    /// The pending failures of this name that have no full id yet.
+    unnamed: HashMap<String, VecDeque<usize>>,
+    /// Results were printed test by test, so the summary would repeat them.
+    inline: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    #[default]
+    Outside,
+    Progress,
+    Failures,
+    Summary,
+}
+
+static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^=*\s?(?:\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)(?:, )?)+ in [\d.]+s",
+    )
+});
+static COUNT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|xfailed|xpassed|errors?)"));
+static INLINE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:\[gw\d+\] \[ *\d+%\] (?P<before>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(?P<id>\S+\.py::.+?)(?: (?P<after>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?)?$",
+    )
+});
+/// The last line of a native traceback, which has no `E` before it.
+static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Exit|Interrupt|Warning)(?:: .*)?$")
+});
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)"));
+
+impl Format for Pytest {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if let Some(title) = title(text, '=') {
+            return self.section(title, line, findings);
+        }
+        if text.ends_with(['s', '=', ')']) && TOTALS.is_match(text) {
+            self.close(text, findings);
+            return Claim::Noise;
+        }
+        match self.section {
+            Section::Failures => self.failure(line, findings),
+            Section::Summary => self.summary(line, findings),
+            Section::Progress => self.progress(text, findings),
+            Section::Outside => Claim::Foreign,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.section != Section::Outside
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.flush(findings);
+    }
+}
+
+impl Pytest {
+    /// A line `===== title =====`.
+    fn section(&mut self, title: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        self.end_draft();
+        let section = match title {
+            "test session starts" => {
+                self.flush(findings);
+                findings.runs.begin(TOOL);
+                Section::Progress
+            }
+            "FAILURES" | "ERRORS" => Section::Failures,
+            "short test summary info" => Section::Summary,
+            _ if TOTALS.is_match(line.text) => {
+                self.close(line.text, findings);
+                return Claim::Noise;
+            }
+            _ if self.section == Section::Outside => return Claim::Foreign,
+            _ => Section::Progress,
+        };
+        findings.tool(TOOL);
+        self.section = section;
+        Claim::Noise
+    }
+
+    fn progress(&mut self, text: &str, findings: &mut Findings) -> Claim {
+        let Some(result) = INLINE.captures(text) else {
+            let dots = text.contains(".py ") || text.trim_end().ends_with("%]");
+            return if dots { Claim::Noise } else { Claim::Foreign };
+        };
+        let Some(word) = result.name("before").or_else(|| result.name("after")) else {
+            return Claim::Noise;
+        };
+        self.inline = true;
+        match word.as_str() {
+            "PASSED" | "XPASS" => findings
+                .runs
+                .test(TOOL, Outcome::Passed, Some(&result["id"])),
+            "SKIPPED" | "XFAIL" => findings
+                .runs
+                .test(TOOL, Outcome::Skipped, Some(&result["id"])),
+            _ => {}
+        }
+        Claim::Noise
+    }
+
+    fn failure(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if let Some(name) = title(text, '_') {
+            self.end_draft();
+            let name = [
+                "ERROR at setup of ",
+                "ERROR at teardown of ",
+                "ERROR collecting ",
+            ]
+            .iter()
+            .find_map(|start| name.strip_prefix(start))
+            .unwrap_or(name);
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            draft.failure.id = Some(name.to_owned());
+            self.draft = Some(draft);
+            self.captured = false;
+            return Claim::Evidence;
+        }
+        if text.starts_with("$ ") || text.starts_with("make") {
+            self.flush(findings);
+            self.section = Section::Outside;
+            return Claim::Foreign;
+        }
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        if text.starts_with("---") && text.contains(" Captured ") {
+            self.captured = true;
+        }
+        if self.captured {
+            draft.skip(line);
+            return Claim::Evidence;
+        }
+        if text.starts_with("[gw") && text.contains("] ") {
+            draft.skip(line);
+            return Claim::Evidence;
+        }
+        let native = draft.failure.message.is_none() && EXCEPTION.is_match(text);
+        if native {
+            draft.message(text);
+            draft.excerpt(line);
+        } else if let Some(message) = text.strip_prefix("E  ") {
+            draft.message(message.strip_prefix(' ').unwrap_or(message));
+            draft.excerpt(line);
+        } else if text.starts_with("_ _ _") {
+            draft.skip(line);
+        } else {
+            draft.excerpt(line);
+        }
+        if let Some(place) = PLACE.captures(text) {
+            if !is_foreign(&place["file"]) {
+                draft.place_again(&place["file"], place["line"].parse().ok(), None);
+            }
+        } else if let Some(place) = python_frame(text).filter(|place| !is_foreign(place.file)) {
+            draft.place_again(place.file, place.line, None);
+        }
+        Claim::Evidence
+    }
+
+    /// `FAILED a.py::test_b - AssertionError: …`
+    fn summary(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some((word, rest)) = line.text.split_once(' ') else {
+            return Claim::Foreign;
+        };
+        match word {
+            "FAILED" | "ERROR" => {
+                let (id, message) = split_id(rest);
+                self.name(id, message, line);
+                Claim::Evidence
+            }
+            "PASSED" if !self.inline => {
+                findings.runs.test(TOOL, Outcome::Passed, Some(rest.trim()));
+                Claim::Noise
+            }
+            "PASSED" | "SKIPPED" | "XFAIL" | "XPASS" => Claim::Noise,
+            _ => Claim::Foreign,
+        }
+    }
+
+    /// Gives a pending failure its full id, or records one that was not shown.
+    fn name(&mut self, id: &str, message: Option<&str>, line: &Line<'_>) {
+        let short = id
+            .split_once("::")
+            .map_or(id, |(_, name)| name)
+            .replace("::", ".");
+        let index = self.unnamed.get_mut(&short).and_then(VecDeque::pop_front);
+        if let Some(draft) = index.and_then(|index| self.pending.get_mut(index)) {
+            draft.failure.id = Some(id.to_owned());
+            return;
+        }
+        if self.pending.len() < PENDING {
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            draft.failure.id = Some(id.to_owned());
+            if let Some((file, _)) = id.split_once("::") {
+                draft.place(file, None, None);
+            }
+            draft.message(message.unwrap_or_default());
+            self.pending.push(draft);
+        }
+    }
+
+    fn end_draft(&mut self) {
+        let Some(draft) = self.draft.take() else {
+            return;
+        };
+        if self.pending.len() < PENDING {
+            let name = draft.failure.id.clone().unwrap_or_default();
+            self.unnamed
+                .entry(name)
+                .or_default()
+                .push_back(self.pending.len());
+            self.pending.push(draft);
+        }
+    }
+
+    fn close(&mut self, text: &str, findings: &mut Findings) {
+        findings.tool(TOOL);
+        self.flush(findings);
+        let mut totals = Totals::default();
+        for count in COUNT.captures_iter(text) {
+            let number: u64 = count[1].parse().unwrap_or(0);
+            match &count[2] {
+                "failed" | "error" | "errors" => totals.failed += number,
+                "passed" | "xpassed" => totals.passed += number,
+                _ => totals.skipped += number,
+            }
+        }
+        findings.runs.close(TOOL, totals);
+        self.section = Section::Outside;
+        self.inline = false;
+    }
+
+    fn flush(&mut self, findings: &mut Findings) {
+        self.end_draft();
+        self.unnamed.clear();
+        for draft in self.pending.drain(..) {
+            findings
+                .runs
+                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+            findings.add(draft.found());
+        }
+    }
+}
+
+/// The text within `=== title ===`.
+fn title(text: &str, mark: char) -> Option<&str> {
+    if text.chars().take(2).any(|c| c != mark) {
+        return None;
+    }
+    let inner = text.trim_matches(mark);
+    let title = inner.strip_prefix(' ')?.strip_suffix(' ')?;
+    (text.len() - inner.len() >= 2 && text.starts_with(mark) && text.ends_with(mark))
+        .then_some(title)
+}
+
+/// Parameters in brackets may hold ` - `, too.
+fn split_id(text: &str) -> (&str, Option<&str>) {
+    let from = match (text.find('['), text.rfind(']')) {
+        (Some(open), Some(close)) if open < close && !text[..open].contains(" - ") => close,
+        _ => 0,
+    };
+    match text[from..].find(" - ") {
+        Some(at) => (text[..from + at].trim_end(), Some(&text[from + at + 3..])),
+        None => (text.trim_end(), None),
+    }
+}

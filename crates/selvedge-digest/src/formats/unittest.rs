@@ -1,0 +1,192 @@
+//! Python's unittest, and what prints like it (Django, nose, Twisted's trial, zope).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{is_foreign, python_frame};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "unittest";
+
+/// Reads unittest's text.
+#[derive(Debug, Default)]
+pub(super) struct Unittest {
+    draft: Option<Draft>,
+    /// The frames are past; what follows is the exception.
+    message: bool,
+    ran: Option<u64>,
+    /// The place is known to be in the test's own module.
+    own: bool,
+}
+
+static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<class>[\w.]+)\))?(?P<subtest>(?: [\[(].*)?)$",
+    )
+});
+static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<name>\w+) \((?P<class>[\w.]+)\)(?:.*?) \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure)",
+    )
+});
+static RAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Ran (\d+) tests? in [\d.]+s"));
+static COUNT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)")
+});
+
+impl Format for Unittest {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if (text.starts_with("FAIL: ")
+            || text.starts_with("ERROR: ")
+            || text.starts_with("UNEXPECTED"))
+            && let Some(heading) = HEADING.captures(text)
+        {
+            self.close(findings);
+            let class = heading.name("class").map_or("", |class| class.as_str());
+            let id = full_id(&heading["name"], class) + &heading["subtest"];
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            draft.failure.id = Some(id);
+            self.draft = Some(draft);
+            self.message = false;
+            self.own = false;
+            return Claim::Evidence;
+        }
+        if let Some(ran) = RAN.captures(text) {
+            self.close(findings);
+            findings.tool(TOOL);
+            self.ran = ran[1].parse().ok();
+            return Claim::Noise;
+        }
+        if self.ran.is_some() && (text.starts_with("OK") || text.starts_with("FAILED (")) {
+            self.total(text, findings);
+            return Claim::Noise;
+        }
+        if self.draft.is_some() {
+            return self.body(line, findings);
+        }
+        let Some(result) = RESULT.captures(text) else {
+            return Claim::Foreign;
+        };
+        let id = full_id(&result["name"], &result["class"]);
+        findings.tool(TOOL);
+        match &result["outcome"] {
+            "ok" => findings.runs.test(TOOL, Outcome::Passed, Some(&id)),
+            "skipped" | "expected failure" => findings.runs.test(TOOL, Outcome::Skipped, Some(&id)),
+            _ => {}
+        }
+        Claim::Noise
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some() || self.ran.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+    }
+}
+
+impl Unittest {
+    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if text.len() > 60 && text.bytes().all(|b| b == b'=') {
+            self.close(findings);
+            return Claim::Noise;
+        }
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        if text.len() > 60 && text.bytes().all(|b| b == b'-') {
+            draft.skip(line);
+            return Claim::Noise;
+        }
+        if let Some(place) = python_frame(text) {
+            // The exception may follow another one that it was raised for; its frames count.
+            self.message = false;
+            // The line in the test itself counts for more than one in what it calls.
+            if !is_foreign(place.file) && !self.own {
+                draft.place_again(place.file, place.line, None);
+                self.own = is_module(place.file, draft.failure.id.as_deref());
+            }
+            draft.excerpt(line);
+        } else if text.starts_with("Traceback ") {
+            self.message = false;
+            draft.failure.message = None;
+            draft.skip(line);
+        } else if text.starts_with(' ') && !self.message {
+            draft.excerpt(line);
+        } else if text.starts_with("Stdout:") || text.starts_with("Stderr:") {
+            self.message = false;
+            draft.skip(line);
+        } else if self.message || text.contains([':', '.']) || text.ends_with("Error") {
+            self.message = true;
+            draft.message(text);
+            draft.excerpt(line);
+        } else {
+            draft.excerpt(line);
+        }
+        Claim::Evidence
+    }
+
+    fn total(&mut self, text: &str, findings: &mut Findings) {
+        let ran = self.ran.take().unwrap_or(0);
+        let mut totals = Totals::default();
+        for count in COUNT.captures_iter(text) {
+            let number: u64 = count[2].parse().unwrap_or(0);
+            match &count[1] {
+                "failures" | "errors" | "unexpected successes" => totals.failed += number,
+                _ => totals.skipped += number,
+            }
+        }
+        totals.passed = ran
+            .saturating_sub(totals.failed)
+            .saturating_sub(totals.skipped);
+        findings.runs.close(TOOL, totals);
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        let Some(draft) = self.draft.take() else {
+            return;
+        };
+        // `ERROR: …` alone may be anybody's; a traceback or a full id makes it unittest's.
+        let ours = draft.failure.file.is_some()
+            || draft.failure.message.is_some()
+            || findings.knows_tool(TOOL);
+        if ours {
+            findings.tool(TOOL);
+            findings
+                .runs
+                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+            findings.add(draft.found());
+        }
+    }
+}
+
+/// Since Python 3.11 the class in parentheses includes the name of the test.
+fn full_id(name: &str, class: &str) -> String {
+    if class.is_empty() || class.ends_with(name) {
+        if class.is_empty() {
+            name.to_owned()
+        } else {
+            class.to_owned()
+        }
+    } else {
+        format!("{class}.{name}")
+    }
+}
+
+/// Whether a test of this id stands in this file: `a.test_b.C.test_d` in `…/a/test_b.py`.
+fn is_module(file: &str, id: Option<&str>) -> bool {
+    let stem = file
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(file)
+        .trim_end_matches(".py");
+    id.is_some_and(|id| id.split('.').any(|part| part == stem))
+}

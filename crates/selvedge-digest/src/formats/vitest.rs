@@ -1,0 +1,146 @@
+//! vitest: `FAIL  file > suite > test`, the error, and frames marked `❯`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{colon_frame, is_foreign};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "vitest";
+
+/// Reads the output of vitest's default reporters.
+#[derive(Debug, Default)]
+pub(super) struct Vitest {
+    /// Several tests may fail with one error: their headings stand one below the other.
+    drafts: Vec<Draft>,
+    file: String,
+    heading: bool,
+    message: bool,
+}
+
+static FAIL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^\s*FAIL\s{1,2}(?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?)(?: > (?P<test>.+)| \[ .* \])$",
+    )
+});
+static TESTS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$"));
+static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
+static RESULT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+\d+ ?m?s)?$"));
+
+impl Format for Vitest {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if let Some(fail) = FAIL.captures(line.text) {
+            if !self.heading {
+                self.close(findings);
+            }
+            findings.tool(TOOL);
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let file = &fail["file"];
+            draft.failure.id = Some(match fail.name("test") {
+                Some(test) => format!("{file} > {}", test.as_str()),
+                None => file.to_owned(),
+            });
+            file.clone_into(&mut self.file);
+            self.drafts.push(draft);
+            self.heading = true;
+            self.message = true;
+            return Claim::Evidence;
+        }
+        if TESTS.is_match(line.text) {
+            self.close(findings);
+            findings.tool(TOOL);
+            let mut totals = Totals::default();
+            for count in COUNT.captures_iter(line.text) {
+                let number: u64 = count[1].parse().unwrap_or(0);
+                match &count[2] {
+                    "failed" => totals.failed += number,
+                    "passed" => totals.passed += number,
+                    _ => totals.skipped += number,
+                }
+            }
+            findings.runs.close(TOOL, totals);
+            return Claim::Evidence;
+        }
+        if !self.drafts.is_empty() {
+            self.heading = false;
+            return self.body(line, findings);
+        }
+        if line.text.starts_with(" RUN  v") {
+            findings.tool(TOOL);
+            findings.runs.begin(TOOL);
+        }
+        let Some(result) = RESULT
+            .captures(line.text)
+            .filter(|_| findings.knows_tool(TOOL))
+        else {
+            return Claim::Foreign;
+        };
+        match &result["mark"] {
+            "×" => {}
+            "↓" => findings
+                .runs
+                .test(TOOL, Outcome::Skipped, Some(&result["id"])),
+            _ => findings
+                .runs
+                .test(TOOL, Outcome::Passed, Some(&result["id"])),
+        }
+        Claim::Noise
+    }
+
+    fn is_open(&self) -> bool {
+        !self.drafts.is_empty()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+    }
+}
+
+impl Vitest {
+    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let body = line.body();
+        if body.starts_with("⎯⎯⎯") {
+            self.close(findings);
+            return Claim::Noise;
+        }
+        let frame = body.strip_prefix("❯ ").and_then(colon_frame);
+        if frame.is_some() {
+            self.message = false;
+        }
+        for draft in &mut self.drafts {
+            if let Some(place) = frame {
+                // The line in the test counts for more than one in what it calls.
+                let own =
+                    place.file == self.file && draft.failure.file.as_deref() != Some(place.file);
+                if own || draft.failure.file.is_none() && !is_foreign(place.file) {
+                    draft.place_again(place.file, place.line, place.column);
+                }
+            }
+            if self.message {
+                draft.message(line.text);
+                draft.skip(line);
+            } else {
+                draft.excerpt(line);
+            }
+        }
+        Claim::Evidence
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        for mut draft in self.drafts.drain(..) {
+            draft.place(&self.file, None, None);
+            findings
+                .runs
+                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+            findings.add(draft.found());
+        }
+        self.heading = false;
+    }
+}

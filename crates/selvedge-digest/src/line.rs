@@ -1,0 +1,176 @@
+//! One cleaned line of the log, and the signals that one fast scan finds in it.
+//!
+//! The scan decides who looks at a line at all: most lines of a log bear no signal, and for those
+//! nothing but the scan is paid.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use memchr::memchr2_iter;
+
+/// One cleaned line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Its number in the cleaned log, counted from 1.
+    pub(crate) number: u64,
+    /// Its text, without trailing space.
+    pub(crate) text: &'a str,
+    /// The last line before it that was not indented.
+    pub(crate) heading: &'a str,
+    /// What the scan found.
+    pub(crate) signals: Signals,
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn new(number: u64, text: &'a str, heading: &'a str) -> Self {
+        Self {
+            number,
+            text,
+            heading,
+            signals: Signals::scan(text),
+        }
+    }
+
+    /// The text without its indentation.
+    pub(crate) fn body(&self) -> &'a str {
+        self.text.trim_start()
+    }
+
+    /// How many characters of white space stand before the text.
+    pub(crate) fn indent(&self) -> usize {
+        self.text.len() - self.body().len()
+    }
+
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+/// The sorts of telling words in a line, as a set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Signals(u16);
+
+impl Signals {
+    pub(crate) const NONE: Self = Self(0);
+    /// error
+    pub(crate) const ERROR: Self = Self(1);
+    /// fail, failure
+    pub(crate) const FAIL: Self = Self(1 << 1);
+    /// fatal, panic, abort, killed, segmentation fault
+    pub(crate) const FATAL: Self = Self(1 << 2);
+    /// exception, traceback
+    pub(crate) const EXCEPTION: Self = Self(1 << 3);
+    /// warning
+    pub(crate) const WARNING: Self = Self(1 << 4);
+    /// assert, expected, actual
+    pub(crate) const ASSERT: Self = Self(1 << 5);
+    /// not found, cannot, undefined, invalid, denied …
+    pub(crate) const TROUBLE: Self = Self(1 << 6);
+    /// the crosses that test runners draw, and TAP's `not ok`
+    pub(crate) const CROSS: Self = Self(1 << 7);
+    /// the ticks that test runners draw
+    pub(crate) const TICK: Self = Self(1 << 8);
+    /// a file and a line: `:12`, `(12`, `line 12`
+    pub(crate) const PLACE: Self = Self(1 << 9);
+
+    /// Everything that speaks of a failure by itself.
+    pub(crate) const BAD: Self = Self(
+        Self::ERROR.0
+            | Self::FAIL.0
+            | Self::FATAL.0
+            | Self::EXCEPTION.0
+            | Self::WARNING.0
+            | Self::ASSERT.0
+            | Self::TROUBLE.0
+            | Self::CROSS.0,
+    );
+
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn scan(text: &str) -> Self {
+        let mut found = Self::NONE;
+        for hit in WORDS.find_iter(text) {
+            found = found.with(TABLE[hit.pattern().as_usize()].1);
+        }
+        if has_place(text.as_bytes()) {
+            found.with(Self::PLACE)
+        } else {
+            found
+        }
+    }
+}
+
+/// Stems rather than words, so that one pattern stands for both cases of a first letter.
+const TABLE: [(&str, Signals); 53] = [
+    ("rror", Signals::ERROR),
+    ("RROR", Signals::ERROR),
+    ("fail", Signals::FAIL),
+    ("Fail", Signals::FAIL),
+    ("FAIL", Signals::FAIL),
+    ("fatal", Signals::FATAL),
+    ("Fatal", Signals::FATAL),
+    ("FATAL", Signals::FATAL),
+    ("panic", Signals::FATAL),
+    ("bort", Signals::FATAL),
+    ("illed", Signals::FATAL),
+    ("egmentation", Signals::FATAL),
+    ("SIG", Signals::FATAL),
+    ("ore dumped", Signals::FATAL),
+    ("CRASH", Signals::FATAL),
+    ("UNEXPECTED", Signals::FAIL),
+    ("xception", Signals::EXCEPTION),
+    ("raceback", Signals::EXCEPTION),
+    ("warn", Signals::WARNING),
+    ("Warn", Signals::WARNING),
+    ("WARN", Signals::WARNING),
+    ("ssert", Signals::ASSERT),
+    ("xpected", Signals::ASSERT),
+    ("actual", Signals::ASSERT),
+    ("ot found", Signals::TROUBLE),
+    ("annot", Signals::TROUBLE),
+    ("an't", Signals::TROUBLE),
+    ("ould not", Signals::TROUBLE),
+    ("nable to", Signals::TROUBLE),
+    ("ndefined", Signals::TROUBLE),
+    ("nvalid", Signals::TROUBLE),
+    ("issing", Signals::TROUBLE),
+    ("enied", Signals::TROUBLE),
+    ("efused", Signals::TROUBLE),
+    ("imeout", Signals::TROUBLE),
+    ("imed out", Signals::TROUBLE),
+    ("o such", Signals::TROUBLE),
+    ("onflict", Signals::TROUBLE),
+    ("iolation", Signals::TROUBLE),
+    ("ejected", Signals::TROUBLE),
+    ("nresolved", Signals::TROUBLE),
+    ("exceeded", Signals::TROUBLE),
+    ("ffense", Signals::TROUBLE),
+    ("not ok", Signals::CROSS),
+    ("✗", Signals::CROSS),
+    ("×", Signals::CROSS),
+    ("✘", Signals::CROSS),
+    ("✖", Signals::CROSS),
+    ("✕", Signals::CROSS),
+    (", line ", Signals::PLACE),
+    (" at line", Signals::PLACE),
+    ("✓", Signals::TICK),
+    ("✔", Signals::TICK),
+];
+
+static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(TABLE.iter().map(|(word, _)| word))
+        .unwrap_or_else(|error| unreachable!("a short constant list builds: {error}"))
+});
+
+/// Whether a colon or a parenthesis stands before a digit.
+fn has_place(text: &[u8]) -> bool {
+    memchr2_iter(b':', b'(', text).any(|at| text.get(at + 1).is_some_and(u8::is_ascii_digit))
+}

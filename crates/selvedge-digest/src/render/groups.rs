@@ -1,0 +1,167 @@
+//! Failures that say the same thing, told together: the first in full, the others by their ids and
+//! places.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::record::{Failure, FailureKind};
+
+/// Failures with the same message, in the order of the log.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    pub(super) first: &'a Failure,
+    pub(super) others: Vec<&'a Failure>,
+}
+
+/// Puts failures with the same message together, in the order of their first.
+pub(super) fn group(failures: &[Failure]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known: HashMap<(&FailureKind, &Option<String>, &str), usize> = HashMap::new();
+    for failure in failures {
+        let key = (&failure.kind, &failure.code, failure.summary.as_str());
+        if let Some(&index) = known.get(&key) {
+            groups[index].others.push(failure);
+        } else {
+            known.insert(key, groups.len());
+            groups.push(Group {
+                first: failure,
+                others: Vec::new(),
+            });
+        }
+    }
+    groups
+}
+
+/// The order in which groups get a share: the first of each tool, then the second of each tool, so
+/// that one tool's flood does not drown another's only failure.
+pub(super) fn fair_order(groups: &[Group<'_>]) -> Vec<usize> {
+    let mut turns: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut order: Vec<(usize, usize)> = groups
+        .iter()
+        .enumerate()
+        .map(|(index, group)| {
+            let turn = turns.entry(group.first.tool.as_deref()).or_default();
+            *turn += 1;
+            (*turn, index)
+        })
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, index)| index).collect()
+}
+
+impl Group<'_> {
+    /// `id (file:line): code: summary`
+    pub(super) fn headline(&self) -> String {
+        let failure = self.first;
+        if let Some(line) = as_printed(failure) {
+            return self.counted(line.to_owned());
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        let subject = subject(failure);
+        if !subject.is_empty() {
+            parts.push(&subject);
+        }
+        parts.extend(failure.code.as_deref());
+        if !failure.summary.is_empty() {
+            parts.push(&failure.summary);
+        }
+        self.counted(parts.join(": "))
+    }
+
+    fn counted(&self, mut line: String) -> String {
+        let count: u64 = self
+            .others
+            .iter()
+            .chain([&self.first])
+            .map(|failure| u64::from(failure.count))
+            .sum();
+        if count > 1 {
+            let _ = write!(line, " (×{count})");
+        }
+        line
+    }
+
+    /// The other members, each as short as it can be after the first.
+    pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
+        self.others.iter().map(|failure| brief(failure, self.first))
+    }
+}
+
+/// The tool's own line, where that line says it all.
+fn as_printed(failure: &Failure) -> Option<&str> {
+    let line = failure.excerpt.as_deref()?.lines().next()?.trim();
+    let says = line.contains(failure.file.as_deref()?)
+        && line.contains(&failure.line?.to_string())
+        && line.contains(failure.summary.trim_end_matches('…'));
+    (says && failure.id.is_none()).then_some(line)
+}
+
+/// Which test, and where.
+fn subject(failure: &Failure) -> String {
+    let place = place(failure);
+    match (&failure.id, place) {
+        (Some(id), Some(place)) => match (&failure.file, failure.line) {
+            (Some(file), Some(line)) if id.starts_with(file.as_str()) => {
+                format!("{id} (line {line})")
+            }
+            (Some(file), None) if id.starts_with(file.as_str()) => id.clone(),
+            _ => format!("{id} ({place})"),
+        },
+        (Some(id), None) => id.clone(),
+        (None, Some(place)) => place,
+        (None, None) => String::new(),
+    }
+}
+
+fn place(failure: &Failure) -> Option<String> {
+    let file = failure.file.as_ref()?;
+    Some(match (failure.line, failure.column) {
+        (Some(line), Some(column)) if failure.id.is_none() => format!("{file}:{line}:{column}"),
+        (Some(line), _) => format!("{file}:{line}"),
+        (None, _) => file.clone(),
+    })
+}
+
+/// What tells a failure from one that was told in full just before.
+fn brief(failure: &Failure, told: &Failure) -> String {
+    let same_file = failure.file == told.file;
+    let place = match (failure.line, &failure.file) {
+        (line, _) if same_file && line == told.line => String::new(),
+        (Some(line), _) if same_file => format!(":{line}"),
+        (Some(line), Some(file)) => format!("{file}:{line}"),
+        (None, Some(file)) if !same_file => file.clone(),
+        _ => String::new(),
+    };
+    let id = match (&failure.id, &told.id) {
+        (Some(id), Some(before)) => tail(id, before),
+        (Some(id), None) => id,
+        (None, _) => "",
+    };
+    match (id.is_empty(), place.is_empty()) {
+        (false, false) => format!("{id} ({place})"),
+        (false, true) => id.to_owned(),
+        (true, _) => place,
+    }
+}
+
+/// What is left of an id without the modules and suites that the one before it stands in, too.
+fn tail<'a>(id: &'a str, before: &str) -> &'a str {
+    let common: usize = id
+        .chars()
+        .zip(before.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    let head = &id[..common];
+    ["::", " > ", " › ", "."]
+        .iter()
+        .filter_map(|mark| Some(head.rfind(mark)? + mark.len()))
+        .max()
+        // Parameters may hold the same marks.
+        .filter(|&at| {
+            !id[..at].contains(['[', '(', ' '])
+                || id[..at].contains(" > ")
+                || id[..at].contains(" › ")
+        })
+        .map_or(id, |at| &id[at..])
+}

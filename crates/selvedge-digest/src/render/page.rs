@@ -1,0 +1,80 @@
+//! The text of a digest while it is put together, and what is left of its budget.
+
+use std::collections::HashSet;
+
+use crate::budget::estimate_tokens;
+
+/// The longest line of a digest, in bytes.
+const LINE_BYTES: usize = 300;
+
+/// What a line costs within a text, its newline included.
+pub(super) fn cost(line: &str) -> usize {
+    estimate_tokens(clip(line)) + 1
+}
+
+/// The head of a line that is too long for a digest.
+pub(super) fn clip(line: &str) -> &str {
+    &line[..line.floor_char_boundary(LINE_BYTES)]
+}
+
+/// A text that grows line by line within its budget.
+#[derive(Debug)]
+pub(super) struct Page {
+    text: String,
+    left: usize,
+    /// The lines that stand in it, so that none is said twice.
+    said: HashSet<String>,
+}
+
+impl Page {
+    pub(super) fn new(tokens: usize) -> Self {
+        Self {
+            text: String::new(),
+            left: tokens,
+            said: HashSet::new(),
+        }
+    }
+
+    /// Tokens that are not spent or reserved.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Sets tokens aside for lines that are written later; false when there are not so many.
+    pub(super) fn reserve(&mut self, tokens: usize) -> bool {
+        let enough = tokens <= self.left;
+        if enough {
+            self.left -= tokens;
+        }
+        enough
+    }
+
+    /// Writes a line that was paid for.
+    pub(super) fn write(&mut self, line: &str) {
+        let line = clip(line);
+        self.said.insert(line.trim().to_owned());
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Writes a line if there is room for it.
+    pub(super) fn push(&mut self, line: &str) {
+        if self.reserve(cost(line)) {
+            self.write(line);
+        }
+    }
+
+    /// Whether this line stands in the text already.
+    pub(super) fn says(&self, line: &str) -> bool {
+        self.said.contains(clip(line).trim())
+    }
+
+    /// Gives back what was set aside.
+    pub(super) fn release(&mut self, tokens: usize) {
+        self.left += tokens;
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}
