@@ -151,6 +151,8 @@ fn fold(db: &Connection, run: RunId) -> Result<Option<RunSummary>, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use selvedge_core::model::{Event, Timestamp};
 
     use super::*;
@@ -213,5 +215,29 @@ mod tests {
             .pragma_update(None, "max_page_count", i32::MAX)
             .unwrap();
         assert_eq!(journal.append(run, 1, &large).unwrap(), Appended::Committed);
+    }
+
+    #[test]
+    fn the_log_is_kept_for_the_next_program_but_does_not_grow_from_one_to_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = || {
+            fs::metadata(directory.path().join("journal.db-wal"))
+                .unwrap()
+                .len()
+        };
+        let mut longest = 0;
+        for seq in 1..40 {
+            let journal = SqliteJournal::open(directory.path()).unwrap();
+            let large = batch(seq, 1, &"x".repeat(64 * 1024));
+            let run = large[0].run_id;
+            assert_eq!(
+                journal.append(run, seq - 1, &large).unwrap(),
+                Appended::Committed
+            );
+            drop(journal);
+            assert!(log() <= log::LONG, "{} after {seq} programs", log());
+            longest = longest.max(log());
+        }
+        assert_ne!(longest, 0);
     }
 }

@@ -1,35 +1,34 @@
-//! When the write-ahead log is folded into the database. SQLite would do it in the commit that
-//! makes the log too long, and whenever the last connection closes: two more syncs in front of
-//! somebody who waits, and a log to be made anew, with three, by the next program. Here the log
-//! outlives the program, and is folded in at the end of one that leaves a long one behind.
+//! When the write-ahead log is folded into the database. SQLite by itself does it whenever the last
+//! connection closes: syncs that somebody waits for, a log that the next program has to make anew,
+//! with more of them. Here the log outlives the program, and is folded in at the end of one that
+//! leaves a long log behind. (A program that goes on for very long has its commits do it, every
+//! 1,000 pages, as is SQLite's default.)
 
 use std::fs;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::error::StoreError;
 
-/// A log longer than this is folded in when its connection ends: reading it, which whoever comes
-/// first has to, stays well under a millisecond.
-const LONG: u64 = 512 * 1024;
+/// Bytes of a long log. Whoever opens the journal first reads all of it, at some 2 ms a megabyte.
+pub(super) const LONG: u64 = 512 * 1024;
 
-/// The log of a connection that appends for very long is folded in by a commit after all, so that
-/// neither it nor the next opening grows without bound: 16 MiB in pages of 4 KiB.
-const TOO_LONG_PAGES: u32 = 4_096;
-
-/// Sets up a connection.
-pub(super) fn never_in_the_way(db: &Connection) -> Result<(), StoreError> {
+/// Sets up a connection: closing it leaves the log as it is.
+pub(super) fn outlives(db: &Connection) -> Result<(), StoreError> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    db.pragma_update(None, "wal_autocheckpoint", TOO_LONG_PAGES)?;
-    Ok(db.pragma_update(None, "journal_size_limit", LONG)?)
+    Ok(())
 }
 
-/// Folds the log in if it is long and nobody else is at it: called when nobody waits any more.
-/// What cannot be done now is left to the next one; the log is as durable as the database.
+/// Folds a long log in, if nobody else is at it: called when nobody waits any more. What cannot be
+/// done now is left to the next one; what is in the log is as durable as what is in the database.
 pub(super) fn fold_if_long(db: &Connection) {
     let Some(path) = db.path() else { return };
     if fs::metadata(format!("{path}-wal")).is_ok_and(|log| log.len() > LONG) {
-        let _ = db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let _ = db.busy_timeout(Duration::ZERO);
+        // Emptied, not just copied: a log that is read again from its beginning would be taken for
+        // one that still has to be copied, and grow from program to program.
+        let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 }

@@ -106,6 +106,6 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
          PRAGMA synchronous = FULL;
          PRAGMA fullfsync = ON; -- macOS, where a plain sync does not reach the disk",
     )?;
-    log::never_in_the_way(&db)?;
+    log::outlives(&db)?;
     Ok(db)
 }

@@ -1,5 +1,8 @@
 //! The store's tests: the contract suite over every implementation, and what is SQLite's own.
-#![expect(clippy::unwrap_used, reason = "what cannot be done fails the test that needed it")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "what cannot be done fails the test that needed it"
+)]
 
 mod kill;
 mod sqlite;
