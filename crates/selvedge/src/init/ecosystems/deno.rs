@@ -1,0 +1,43 @@
+//! Deno.
+
+use serde_json::Value;
+
+use crate::init::files::Directory;
+use crate::init::proposal::{Ecosystem, Proposal, Role};
+
+pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
+    detect,
+    covers,
+    fills_gaps: false,
+};
+
+const MANIFESTS: [&str; 2] = ["deno.json", "deno.jsonc"];
+
+fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+    let Some(name) = at.first(&MANIFESTS) else {
+        return Vec::new();
+    };
+    let manifest = manifest(at);
+    let task = |task: &str, otherwise: &str| match manifest["tasks"].get(task) {
+        Some(_) => format!("deno task {task}"),
+        None => otherwise.to_owned(),
+    };
+    vec![
+        Proposal::new(at, Role::Test, "tests", task("test", "deno test"), name),
+        Proposal::new(at, Role::Lint, "lint", task("lint", "deno lint"), name),
+        Proposal::new(at, Role::Format, "format", "deno fmt --check", name),
+    ]
+}
+
+fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+    manifest(above).get("workspace").is_some()
+}
+
+/// A manifest with comments in it (which few have) says nothing.
+fn manifest(at: &Directory<'_>) -> Value {
+    let text = at
+        .first(&MANIFESTS)
+        .and_then(|name| at.text(name))
+        .unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! Go modules.
+
+use crate::init::files::Directory;
+use crate::init::proposal::{Ecosystem, Proposal, Role};
+
+pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
+    detect,
+    covers,
+    fills_gaps: false,
+};
+
+const LINTER_SETTINGS: [&str; 4] = [
+    ".golangci.yml",
+    ".golangci.yaml",
+    ".golangci.toml",
+    ".golangci.json",
+];
+
+fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+    let (packages, manifest) = if let Some(workspace) = at.text("go.work") {
+        (packages(workspace), "go.work")
+    } else if at.has("go.mod") {
+        (" ./...".to_owned(), "go.mod")
+    } else {
+        return Vec::new();
+    };
+    let propose = |role, name, command, found_in| Proposal::new(at, role, name, command, found_in);
+    let mut found = vec![
+        propose(Role::Test, "tests", format!("go test{packages}"), manifest),
+        propose(Role::Lint, "vet", format!("go vet{packages}"), manifest),
+    ];
+    if let Some(settings) = at.first(&LINTER_SETTINGS) {
+        let command = format!("golangci-lint run{packages}");
+        found.push(propose(Role::Lint, "golangci-lint", command, settings));
+    }
+    found
+}
+
+fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+    let path = below.path_from(above);
+    above.text("go.work").is_some_and(|workspace| {
+        modules(workspace).any(|module| module.trim_start_matches("./") == path)
+    })
+}
+
+/// All packages of a workspace, as arguments; there is no single pattern that names them.
+fn packages(workspace: &str) -> String {
+    let patterns: Vec<_> = modules(workspace)
+        .map(|module| format!(" {module}/..."))
+        .collect();
+    patterns.concat()
+}
+
+/// The modules that a `go.work` uses: one on a line, or several in a block.
+fn modules(workspace: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    workspace.lines().filter_map(move |line| {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        match line {
+            "use (" => in_block = true,
+            ")" => in_block = false,
+            _ if in_block => return Some(line).filter(|line| !line.is_empty()),
+            _ => return line.strip_prefix("use ").map(str::trim),
+        }
+        None
+    })
+}

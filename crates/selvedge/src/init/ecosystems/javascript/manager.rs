@@ -1,0 +1,101 @@
+//! The four package managers, and how each runs a script or a tool.
+
+use super::package::Package;
+use crate::init::files::Directory;
+
+/// Who runs scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manager {
+    Npm,
+    Pnpm,
+    /// Version 1.
+    YarnClassic,
+    /// Version 2 and later.
+    Yarn,
+    Bun,
+}
+
+const LOCKFILES: [(&str, Manager); 6] = [
+    ("pnpm-lock.yaml", Manager::Pnpm),
+    ("bun.lock", Manager::Bun),
+    ("bun.lockb", Manager::Bun),
+    (".yarnrc.yml", Manager::Yarn),
+    ("yarn.lock", Manager::YarnClassic),
+    ("package-lock.json", Manager::Npm),
+];
+
+impl Manager {
+    /// The nearest that says so, here or above: the manifest's own word before a lockfile.
+    pub(super) fn of(at: &Directory<'_>) -> Self {
+        let said = |at: &Directory<'_>| {
+            let package = Package::read(at).unwrap_or_default();
+            let declared = package.manager.as_deref().and_then(Self::declared);
+            let locked = || {
+                LOCKFILES
+                    .iter()
+                    .find(|(file, _)| at.has(file))
+                    .map(|(_, manager)| *manager)
+            };
+            declared.or_else(locked)
+        };
+        said(at)
+            .or_else(|| at.above().find_map(|above| said(&above)))
+            .unwrap_or(Self::Npm)
+    }
+
+    /// `pnpm@9.1.0+sha512…`
+    fn declared(package_manager: &str) -> Option<Self> {
+        let (name, version) = package_manager
+            .split_once('@')
+            .unwrap_or((package_manager, ""));
+        match name {
+            "npm" => Some(Self::Npm),
+            "pnpm" => Some(Self::Pnpm),
+            "yarn" if version.starts_with("1.") => Some(Self::YarnClassic),
+            "yarn" => Some(Self::Yarn),
+            "bun" => Some(Self::Bun),
+            _ => None,
+        }
+    }
+
+    /// Runs a script of the package.
+    pub(super) fn run(self, script: &str) -> String {
+        match self {
+            Self::Npm if script == "test" => "npm test".to_owned(),
+            // `bun test` would be Bun's own test runner.
+            Self::Bun => format!("bun run {script}"),
+            _ => format!("{} run {script}", self.program()),
+        }
+    }
+
+    /// Runs a script in every package of the workspace that has it.
+    pub(super) fn run_in_members(self, script: &str) -> String {
+        match self {
+            Self::Npm => format!("npm run {script} --workspaces --if-present"),
+            Self::Pnpm => format!("pnpm --recursive run {script}"),
+            Self::YarnClassic => format!("yarn workspaces run {script}"),
+            Self::Yarn => format!("yarn workspaces foreach --all run {script}"),
+            Self::Bun => format!("bun run --filter '*' {script}"),
+        }
+    }
+
+    /// Runs a program that a dependency brings, and never fetches one.
+    pub(super) fn exec(self, command: &str) -> String {
+        match self {
+            Self::Npm => format!("npx --no-install {command}"),
+            Self::Pnpm => format!("pnpm exec {command}"),
+            Self::YarnClassic | Self::Yarn | Self::Bun => {
+                format!("{} run {command}", self.program())
+            }
+        }
+    }
+
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pnpm => "pnpm",
+            Self::YarnClassic | Self::Yarn => "yarn",
+            Self::Bun => "bun",
+        }
+    }
+}

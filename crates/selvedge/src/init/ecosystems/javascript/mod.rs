@@ -1,0 +1,120 @@
+//! Packages of npm, pnpm, Yarn and Bun: their scripts first, else the tools that they are set up
+//! for. The root of a workspace answers for its members.
+
+mod manager;
+mod package;
+
+use crate::init::files::Directory;
+use crate::init::proposal::{Ecosystem, Proposal, Role};
+use manager::Manager;
+use package::{MANIFEST, Package};
+
+pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
+    detect,
+    covers,
+    fills_gaps: false,
+};
+
+/// Names that scripts have, the preferred first.
+const SCRIPTS: [(Role, &str, &[&str]); 4] = [
+    (Role::Test, "tests", &["test", "tests", "test:unit", "unit"]),
+    (
+        Role::Types,
+        "types",
+        &[
+            "typecheck",
+            "type-check",
+            "check-types",
+            "check:types",
+            "types",
+            "tsc",
+        ],
+    ),
+    (
+        Role::Lint,
+        "lint",
+        &["lint", "lint:check", "eslint", "biome"],
+    ),
+    (
+        Role::Format,
+        "format",
+        &[
+            "format:check",
+            "format-check",
+            "fmt:check",
+            "check-format",
+            "prettier:check",
+        ],
+    ),
+];
+
+const ESLINT: [&str; 11] = [
+    "eslint.config.js",
+    "eslint.config.mjs",
+    "eslint.config.cjs",
+    "eslint.config.ts",
+    "eslint.config.mts",
+    ".eslintrc.js",
+    ".eslintrc.cjs",
+    ".eslintrc.json",
+    ".eslintrc.yml",
+    ".eslintrc.yaml",
+    ".eslintrc",
+];
+
+fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+    let Some(package) = Package::read(at) else {
+        return Vec::new();
+    };
+    let manager = Manager::of(at);
+    let members = package::members(at);
+    let proposal = |(role, name, scripts): &(Role, &str, &[&str])| {
+        let own = package
+            .script(scripts)
+            .map(|script| (manager.run(script), MANIFEST));
+        let of_members = || {
+            let script = members.iter().find_map(|member| member.script(scripts))?;
+            Some((manager.run_in_members(script), MANIFEST))
+        };
+        let (command, found_in) = own
+            .or_else(of_members)
+            .or_else(|| tool(at, &package, manager, *role))?;
+        Some(Proposal::new(at, *role, name, command, found_in))
+    };
+    SCRIPTS.iter().filter_map(proposal).collect()
+}
+
+fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+    package::is_member(above, below)
+}
+
+/// The tool that a package without a script is set up for.
+fn tool(
+    at: &Directory<'_>,
+    package: &Package,
+    manager: Manager,
+    role: Role,
+) -> Option<(String, &'static str)> {
+    let exec = |command: &str, found_in| Some((manager.exec(command), found_in));
+    match role {
+        Role::Test if package.depends_on("vitest") => exec("vitest run", MANIFEST),
+        Role::Test if package.depends_on("jest") => exec("jest", MANIFEST),
+        Role::Types if at.has("tsconfig.json") && package.depends_on("typescript") => {
+            let composite = at.text_or_empty("tsconfig.json").contains("\"references\"");
+            exec(
+                if composite {
+                    "tsc --build"
+                } else {
+                    "tsc --noEmit"
+                },
+                "tsconfig.json",
+            )
+        }
+        Role::Lint => match (at.first(&["biome.json", "biome.jsonc"]), at.first(&ESLINT)) {
+            (Some(biome), _) => exec("biome check .", biome),
+            (None, Some(eslint)) => exec("eslint .", eslint),
+            (None, None) => None,
+        },
+        Role::Test | Role::Types | Role::Format => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! `package.json`, and which packages a workspace consists of.
+
+use std::collections::BTreeMap;
+
+use ignore::gitignore::GitignoreBuilder;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::init::files::Directory;
+
+pub(super) const MANIFEST: &str = "package.json";
+
+/// As much of a `package.json` as matters here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Package {
+    scripts: BTreeMap<String, String>,
+    dependencies: BTreeMap<String, Value>,
+    dev_dependencies: BTreeMap<String, Value>,
+    workspaces: Value,
+    #[serde(rename = "packageManager")]
+    pub(super) manager: Option<String>,
+}
+
+impl Package {
+    /// None when there is no manifest; one that is no JSON says nothing.
+    pub(super) fn read(at: &Directory<'_>) -> Option<Self> {
+        Some(serde_json::from_str(at.text(MANIFEST)?).unwrap_or_default())
+    }
+
+    /// The first of these scripts that can serve as a check.
+    pub(super) fn script<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let serves = |name: &&str| {
+            self.scripts
+                .get(*name)
+                .is_some_and(|script| is_check(script))
+        };
+        names.iter().copied().find(serves)
+    }
+
+    pub(super) fn depends_on(&self, package: &str) -> bool {
+        self.dependencies.contains_key(package) || self.dev_dependencies.contains_key(package)
+    }
+}
+
+/// A check ends by itself and changes nothing; and what `npm init` writes is no test.
+fn is_check(script: &str) -> bool {
+    let words = || script.split_whitespace();
+    let watches = words().any(|word| matches!(word, "--watch" | "--watchAll" | "watch"));
+    let changes = words().any(|word| matches!(word, "--fix" | "--write"));
+    !watches && !changes && !script.contains("no test specified") && !script.trim().is_empty()
+}
+
+/// The packages of the workspace whose root this is.
+pub(super) fn members(root: &Directory<'_>) -> Vec<Package> {
+    root.below_with(MANIFEST)
+        .filter(|directory| is_member(root, directory))
+        .filter_map(|directory| Package::read(&directory))
+        .collect()
+}
+
+/// Whether a package belongs to the workspace whose root is further up.
+pub(super) fn is_member(root: &Directory<'_>, package: &Directory<'_>) -> bool {
+    // The patterns mean what they mean in a `.gitignore`, `!` included, but start at the root.
+    let mut patterns = GitignoreBuilder::new("/");
+    for pattern in member_patterns(root) {
+        let (not, pattern) = pattern
+            .strip_prefix('!')
+            .map_or(("", &*pattern), |rest| ("!", rest));
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        if patterns
+            .add_line(None, &format!("{not}/{pattern}"))
+            .is_err()
+        {
+            return false;
+        }
+    }
+    let path = package.path_from(root);
+    patterns
+        .build()
+        .is_ok_and(|patterns| patterns.matched(path, true).is_ignore())
+}
+
+/// `workspaces` of `package.json` (a list, or a table with `packages`), or pnpm's own file.
+fn member_patterns(root: &Directory<'_>) -> Vec<String> {
+    let workspaces = Package::read(root).unwrap_or_default().workspaces;
+    let list = workspaces
+        .as_array()
+        .or_else(|| workspaces["packages"].as_array());
+    if let Some(list) = list {
+        return list
+            .iter()
+            .filter_map(|pattern| pattern.as_str().map(str::to_owned))
+            .collect();
+    }
+    let lines = root.text_or_empty("pnpm-workspace.yaml").lines();
+    lines
+        .skip_while(|line| line.trim_end() != "packages:")
+        .skip(1)
+        .map(str::trim)
+        .take_while(|line| line.is_empty() || line.starts_with(['-', '#']))
+        .filter_map(|line| line.strip_prefix('-'))
+        .map(|pattern| pattern.trim().trim_matches(['"', '\'']).to_owned())
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! Composer projects: PHPUnit, Pest; PHPStan, Psalm, PHP_CodeSniffer.
+
+use serde_json::Value;
+
+use crate::init::files::Directory;
+use crate::init::proposal::{Ecosystem, Proposal, Role};
+
+pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
+    detect,
+    covers: |_, _| false,
+    fills_gaps: false,
+};
+
+const MANIFEST: &str = "composer.json";
+
+/// Settings files, and the tool below `vendor/bin` that each is for.
+const TOOLS: [(&[&str], Role, &str, &str); 3] = [
+    (
+        &["phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"],
+        Role::Types,
+        "phpstan",
+        "analyse",
+    ),
+    (&["psalm.xml", "psalm.xml.dist"], Role::Types, "psalm", ""),
+    (
+        &[
+            "phpcs.xml",
+            "phpcs.xml.dist",
+            ".phpcs.xml",
+            ".phpcs.xml.dist",
+        ],
+        Role::Lint,
+        "phpcs",
+        "",
+    ),
+];
+
+fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+    let Some(manifest) = at.text(MANIFEST) else {
+        return Vec::new();
+    };
+    let manifest: Value = serde_json::from_str(manifest).unwrap_or_default();
+    let requires = |package: &str| {
+        ["require", "require-dev"]
+            .iter()
+            .any(|list| manifest[list].get(package).is_some())
+    };
+    let test = |command, found_in| Some(Proposal::new(at, Role::Test, "tests", command, found_in));
+    let settings = at.first(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]);
+
+    let tests = if manifest["scripts"].get("test").is_some() {
+        test("composer test", MANIFEST)
+    } else if requires("pestphp/pest") {
+        test("vendor/bin/pest", MANIFEST)
+    } else if settings.is_some() || requires("phpunit/phpunit") {
+        test("vendor/bin/phpunit", settings.unwrap_or(MANIFEST))
+    } else {
+        None
+    };
+    let tool = |(settings, role, name, arguments): &(&[&str], Role, &str, &str)| {
+        let settings = at.first(settings)?;
+        let command = format!("vendor/bin/{name} {arguments}");
+        Some(Proposal::new(at, *role, name, command.trim_end(), settings))
+    };
+    tests
+        .into_iter()
+        .chain(TOOLS.iter().filter_map(tool))
+        .collect()
+}

@@ -1,0 +1,248 @@
+//! Python projects: pytest, tox, nox, Django, unittest; type checkers and linters where they are
+//! set up; run through the project's own tool (uv, Poetry, PDM, Pipenv) where it has one.
+
+use toml::{Table, Value};
+
+use crate::init::files::Directory;
+use crate::init::proposal::{Ecosystem, Proposal, Role};
+
+pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
+    detect,
+    covers,
+    fills_gaps: false,
+};
+
+const MANIFESTS: [&str; 10] = [
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "tox.ini",
+    "pytest.ini",
+    "Pipfile",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "noxfile.py",
+    "manage.py",
+];
+
+const REQUIREMENTS: [&str; 8] = [
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements_dev.txt",
+    "dev-requirements.txt",
+    "requirements-test.txt",
+];
+
+/// A linter or type checker: the table of `pyproject.toml` that sets it up, its own settings files,
+/// its section of the shared ini files, and what is run.
+struct Tool {
+    name: &'static str,
+    role: Role,
+    files: &'static [&'static str],
+    section: &'static str,
+    command: &'static str,
+}
+
+const TOOLS: [Tool; 7] = [
+    Tool {
+        name: "mypy",
+        role: Role::Types,
+        files: &["mypy.ini", ".mypy.ini"],
+        section: "[mypy]",
+        command: "mypy .",
+    },
+    Tool {
+        name: "pyright",
+        role: Role::Types,
+        files: &["pyrightconfig.json"],
+        section: "",
+        command: "pyright",
+    },
+    Tool {
+        name: "basedpyright",
+        role: Role::Types,
+        files: &[],
+        section: "",
+        command: "basedpyright",
+    },
+    Tool {
+        name: "ty",
+        role: Role::Types,
+        files: &["ty.toml"],
+        section: "",
+        command: "ty check",
+    },
+    Tool {
+        name: "ruff",
+        role: Role::Lint,
+        files: &["ruff.toml", ".ruff.toml"],
+        section: "",
+        command: "ruff check .",
+    },
+    Tool {
+        name: "flake8",
+        role: Role::Lint,
+        files: &[".flake8"],
+        section: "[flake8]",
+        command: "flake8",
+    },
+    Tool {
+        name: "black",
+        role: Role::Format,
+        files: &[],
+        section: "",
+        command: "black --check .",
+    },
+];
+
+fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+    if at.first(&MANIFESTS).is_none() {
+        return Vec::new();
+    }
+    let project = Project {
+        at,
+        pyproject: pyproject(at),
+    };
+    let mut found: Vec<_> = project.tests().into_iter().collect();
+    found.extend(TOOLS.iter().filter_map(|tool| project.tool(tool)));
+    if project
+        .tool_table("ruff")
+        .is_some_and(|ruff| ruff.get("format").is_some())
+    {
+        found.push(project.propose(
+            Role::Format,
+            "format",
+            "ruff format --check .",
+            "pyproject.toml",
+        ));
+    }
+    found
+}
+
+/// A uv workspace has one environment, and its tests are run from its root.
+fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+    let uv = pyproject(above)
+        .get("tool")
+        .and_then(|tool| tool.get("uv")?.get("workspace").cloned());
+    uv.is_some()
+}
+
+fn pyproject(at: &Directory<'_>) -> Table {
+    at.text_or_empty("pyproject.toml")
+        .parse()
+        .unwrap_or_default()
+}
+
+struct Project<'a> {
+    at: &'a Directory<'a>,
+    pyproject: Table,
+}
+
+impl Project<'_> {
+    fn tests(&self) -> Option<Proposal> {
+        let test = |command, found_in| Some(self.propose(Role::Test, "tests", command, found_in));
+        if let Some(found_in) = self.pytest() {
+            test("pytest", found_in)
+        } else if self.at.has("manage.py") {
+            test("python manage.py test", "manage.py")
+        } else if self.at.text_or_empty("tox.ini").contains("[testenv") {
+            test("tox", "tox.ini")
+        } else if self.at.has("noxfile.py") {
+            test("nox", "noxfile.py")
+        } else {
+            let is_test = |path: &&str| {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                name.starts_with("test_")
+                    && name.rsplit_once('.').is_some_and(|(_, end)| end == "py")
+            };
+            self.at
+                .paths()
+                .find(is_test)
+                .and_then(|path| test("python -m unittest discover", path))
+        }
+    }
+
+    /// The file that shows that pytest is used.
+    fn pytest(&self) -> Option<&'static str> {
+        let has = |file, text: &str| self.at.text_or_empty(file).contains(text).then_some(file);
+        self.tool_table("pytest")
+            .map(|_| "pyproject.toml")
+            .or_else(|| {
+                self.at.first(&[
+                    "pytest.ini",
+                    ".pytest.ini",
+                    "conftest.py",
+                    "tests/conftest.py",
+                ])
+            })
+            .or_else(|| has("setup.cfg", "[tool:pytest]"))
+            .or_else(|| has("tox.ini", "[pytest]"))
+            .or_else(|| {
+                REQUIREMENTS
+                    .into_iter()
+                    .find_map(|file| has(file, "pytest"))
+            })
+            .or_else(|| has("Pipfile", "pytest"))
+    }
+
+    fn tool(&self, tool: &Tool) -> Option<Proposal> {
+        let in_ini = |file: &&str| {
+            !tool.section.is_empty() && self.at.text_or_empty(file).contains(tool.section)
+        };
+        let settings = self
+            .tool_table(tool.name)
+            .map(|_| "pyproject.toml")
+            .or_else(|| self.at.first(tool.files))
+            .or_else(|| ["setup.cfg", "tox.ini"].into_iter().find(in_ini))?;
+        Some(self.propose(tool.role, tool.name, self.command_of(tool), settings))
+    }
+
+    /// mypy that knows its files from its settings must not be given others.
+    fn command_of(&self, tool: &Tool) -> &'static str {
+        let mypy = self.tool_table("mypy");
+        let has_files = mypy.is_some_and(|mypy| {
+            ["files", "packages", "modules"]
+                .iter()
+                .any(|key| mypy.get(key).is_some())
+        });
+        if tool.name == "mypy" && has_files {
+            "mypy"
+        } else {
+            tool.command
+        }
+    }
+
+    fn tool_table(&self, name: &str) -> Option<&Value> {
+        self.pyproject.get("tool")?.get(name)
+    }
+
+    fn propose(&self, role: Role, name: &str, command: &str, found_in: &str) -> Proposal {
+        Proposal::new(
+            self.at,
+            role,
+            name,
+            format!("{}{command}", self.runner()),
+            found_in,
+        )
+    }
+
+    /// What runs a program in the project's own environment.
+    fn runner(&self) -> &'static str {
+        let has = |file: &str, tool: &str| self.at.has(file) || self.tool_table(tool).is_some();
+        let uv_above = || self.at.above().any(|above| above.has("uv.lock"));
+        if has("uv.lock", "uv") || uv_above() {
+            "uv run "
+        } else if has("poetry.lock", "poetry") {
+            "poetry run "
+        } else if has("pdm.lock", "pdm") {
+            "pdm run "
+        } else if self.at.has("Pipfile") {
+            "pipenv run "
+        } else {
+            ""
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What detection sees of a repository: the names of files, and the texts of manifests. It is a
+//! value, so that detection can be tested without a disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files by their path from the root, with `/`; those that are read have their text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Files(BTreeMap<String, Option<String>>);
+
+impl Files {
+    pub(super) fn insert(&mut self, path: String, text: Option<String>) {
+        self.0.insert(path, text);
+    }
+
+    /// Every directory with a file in it, the root first, parents before children.
+    pub(super) fn directories<'a>(&'a self) -> BTreeSet<&'a str> {
+        let parent = |path: &'a String| path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        self.0.keys().map(parent).chain([""]).collect()
+    }
+
+    pub(super) fn directory<'a>(&'a self, path: &'a str) -> Directory<'a> {
+        Directory { files: self, path }
+    }
+}
+
+/// A directory of [`Files`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Directory<'a> {
+    files: &'a Files,
+    /// From the root; empty for the root itself.
+    pub(super) path: &'a str,
+}
+
+impl<'a> Directory<'a> {
+    /// Whether a file of this name (or path below) is here.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.files.0.contains_key(&self.join(name))
+    }
+
+    /// The first of these files that is here.
+    pub(super) fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().copied().find(|name| self.has(name))
+    }
+
+    /// The text of a manifest.
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        self.files.0.get(&self.join(name))?.as_deref()
+    }
+
+    /// The text of a manifest, empty when it is not there.
+    pub(super) fn text_or_empty(&self, name: &str) -> &'a str {
+        self.text(name).unwrap_or_default()
+    }
+
+    /// Paths of the files here and below, from here.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &'a str> {
+        let path = self.path;
+        self.files.0.keys().filter_map(move |file| match path {
+            "" => Some(file.as_str()),
+            _ => file.strip_prefix(path)?.strip_prefix('/'),
+        })
+    }
+
+    /// Names of the files in this very directory.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.paths().filter(|path| !path.contains('/'))
+    }
+
+    /// The directories above, the nearest first.
+    pub(super) fn above(&self) -> impl Iterator<Item = Self> {
+        let files = self.files;
+        let parent = |path: &'a str| match path.rfind('/') {
+            Some(slash) => Some(&path[..slash]),
+            None => (!path.is_empty()).then_some(""),
+        };
+        std::iter::successors(parent(self.path), move |path| parent(path))
+            .map(move |path| Self { files, path })
+    }
+
+    /// The directories further down that hold a file of this name.
+    pub(super) fn below_with(&self, name: &str) -> impl Iterator<Item = Self> {
+        let Self { files, path } = *self;
+        let holder = move |file: &'a String| {
+            let (directory, file) = file.rsplit_once('/')?;
+            (file == name).then_some(Self {
+                files,
+                path: directory,
+            })
+        };
+        let is_below = move |directory: &Self| {
+            let rest = directory.path.strip_prefix(path);
+            path.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        files.0.keys().filter_map(holder).filter(is_below)
+    }
+
+    /// This directory's path from one above it.
+    pub(super) fn path_from(&self, above: &Self) -> &'a str {
+        let below = self.path.strip_prefix(above.path).unwrap_or(self.path);
+        below.strip_prefix('/').unwrap_or(below)
+    }
+
+    fn join(&self, name: &str) -> String {
+        match self.path {
+            "" => name.to_owned(),
+            path => format!("{path}/{name}"),
+        }
+    }
+}

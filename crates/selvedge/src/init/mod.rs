@@ -1,0 +1,26 @@
+//! `selvedge init`: looks at a repository, proposes checks that fit it, and writes them down.
+//!
+//! Reading the disk ([`walk`]), concluding ([`proposal`], [`ecosystems`]), trying and writing are
+//! apart, so that every conclusion can be tested on a table of file names and texts. Nothing here
+//! starts a process: the caller does, in [`try_out`].
+
+mod document;
+mod ecosystems;
+mod files;
+mod proposal;
+#[cfg(test)]
+mod tests;
+mod trial;
+mod walk;
+mod write;
+
+use std::path::Path;
+
+pub(crate) use proposal::Proposal;
+pub(crate) use trial::{Trial, Tried, try_out};
+pub(crate) use write::{WriteError, write};
+
+/// The checks that fit the repository at `root`.
+pub(crate) fn detect(root: &Path) -> Vec<Proposal> {
+    proposal::propose(&walk::read(root))
+}

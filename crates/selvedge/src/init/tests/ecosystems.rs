@@ -1,0 +1,318 @@
+//! One project of each kind.
+
+use selvedge_core::model::StepKind;
+
+use super::{check, proposals};
+
+#[test]
+fn cargo() {
+    check(
+        &[("Cargo.toml", "[package]\nname = \"x\"")],
+        &[
+            "tests: cargo test",
+            "clippy: cargo clippy --all-targets -- -D warnings",
+            "format: cargo fmt --check",
+        ],
+    );
+    let nextest = [("Cargo.toml", "[package]"), (".config/nextest.toml", "")];
+    assert_eq!(proposals(&nextest)[0].step.target, "cargo nextest run");
+    check(&[("Cargo.toml", "this is no TOML")], &[]);
+}
+
+#[test]
+fn tests_must_show_that_tests_ran_and_the_rest_must_exit_0() {
+    let kinds: Vec<_> = proposals(&[("Cargo.toml", "")])
+        .iter()
+        .map(|proposal| proposal.step.kind)
+        .collect();
+    assert_eq!(
+        kinds,
+        [StepKind::TestPasses, StepKind::Command, StepKind::Command]
+    );
+}
+
+#[test]
+fn javascript_scripts_by_package_manager() {
+    let package = r#"{"scripts": {"test": "vitest run", "lint": "eslint .", "type-check": "tsc"}}"#;
+    for (lockfile, commands) in [
+        (
+            "package-lock.json",
+            ["npm test", "npm run type-check", "npm run lint"],
+        ),
+        (
+            "pnpm-lock.yaml",
+            ["pnpm run test", "pnpm run type-check", "pnpm run lint"],
+        ),
+        (
+            "yarn.lock",
+            ["yarn run test", "yarn run type-check", "yarn run lint"],
+        ),
+        (
+            "bun.lock",
+            ["bun run test", "bun run type-check", "bun run lint"],
+        ),
+        (
+            "nothing",
+            ["npm test", "npm run type-check", "npm run lint"],
+        ),
+    ] {
+        let [tests, types, lint] = commands;
+        check(
+            &[("package.json", package), (lockfile, "")],
+            &[
+                &format!("tests: {tests}"),
+                &format!("types: {types}"),
+                &format!("lint: {lint}"),
+            ],
+        );
+    }
+    let declared = r#"{"packageManager": "pnpm@9.1.0", "scripts": {"test": "jest"}}"#;
+    check(
+        &[("package.json", declared), ("yarn.lock", "")],
+        &["tests: pnpm run test"],
+    );
+}
+
+#[test]
+fn scripts_that_are_no_checks_are_passed_over_for_the_tools_themselves() {
+    check(
+        &[
+            (
+                "package.json",
+                r#"{
+                    "scripts": {
+                        "test": "jest --watch",
+                        "lint": "eslint --fix .",
+                        "typecheck": "echo \"Error: no test specified\" && exit 1"
+                    },
+                    "devDependencies": {"jest": "^29", "typescript": "^5"}
+                }"#,
+            ),
+            ("tsconfig.json", "{\n  // strict\n  \"references\": []\n}"),
+            ("eslint.config.mjs", ""),
+        ],
+        &[
+            "tests: npx --no-install jest",
+            "types: npx --no-install tsc --build",
+            "lint: npx --no-install eslint .",
+        ],
+    );
+    check(
+        &[
+            ("package.json", "{}"),
+            ("biome.json", ""),
+            ("pnpm-lock.yaml", ""),
+        ],
+        &["lint: pnpm exec biome check ."],
+    );
+    check(&[("package.json", "no JSON")], &[]);
+}
+
+#[test]
+fn python() {
+    check(
+        &[
+            (
+                "pyproject.toml",
+                "[tool.pytest.ini_options]\n[tool.ruff.format]\n[tool.mypy]\nfiles = \"src\"",
+            ),
+            ("uv.lock", ""),
+        ],
+        &[
+            "tests: uv run pytest",
+            "mypy: uv run mypy",
+            "ruff: uv run ruff check .",
+            "format: uv run ruff format --check .",
+        ],
+    );
+    check(
+        &[(
+            "pyproject.toml",
+            "[tool.poetry.group.dev.dependencies]\npytest = \"8\"",
+        )],
+        &["tests: poetry run pytest"],
+    );
+    check(
+        &[("setup.cfg", "[tool:pytest]\n[flake8]\n[mypy]")],
+        &["tests: pytest", "mypy: mypy .", "flake8: flake8"],
+    );
+    check(
+        &[
+            ("requirements.txt", "flask\n"),
+            ("requirements-dev.txt", "pytest==8\n"),
+        ],
+        &["tests: pytest"],
+    );
+    check(
+        &[("tox.ini", "[tox]\n[testenv]\ncommands = unittest")],
+        &["tests: tox"],
+    );
+    check(
+        &[("manage.py", ""), ("requirements.txt", "django")],
+        &["tests: python manage.py test"],
+    );
+    check(
+        &[("setup.py", ""), ("tests/test_it.py", "")],
+        &["tests: python -m unittest discover"],
+    );
+    check(
+        &[
+            ("pyproject.toml", "[project]\nname = \"x\""),
+            ("pyrightconfig.json", "{}"),
+        ],
+        &["pyright: pyright"],
+    );
+    check(&[("script.py", "")], &[]);
+}
+
+#[test]
+fn go() {
+    check(
+        &[("go.mod", "module x"), (".golangci.yml", "")],
+        &[
+            "tests: go test ./...",
+            "vet: go vet ./...",
+            "golangci-lint: golangci-lint run ./...",
+        ],
+    );
+}
+
+#[test]
+fn maven_and_gradle() {
+    check(
+        &[("pom.xml", "<project/>")],
+        &["tests: mvn --batch-mode test"],
+    );
+    check(
+        &[("pom.xml", ""), ("mvnw", "")],
+        &["tests: ./mvnw --batch-mode test"],
+    );
+    check(&[("build.gradle", "")], &["tests: gradle test"]);
+    check(
+        &[("build.gradle.kts", ""), ("gradlew", "")],
+        &["tests: ./gradlew test"],
+    );
+}
+
+#[test]
+fn elixir() {
+    check(
+        &[
+            ("mix.exs", "{:credo, \"~> 1.7\"}, {:dialyxir, \"~> 1.4\"}"),
+            (".formatter.exs", ""),
+        ],
+        &[
+            "tests: mix test",
+            "dialyzer: mix dialyzer",
+            "credo: mix credo",
+            "format: mix format --check-formatted",
+        ],
+    );
+}
+
+#[test]
+fn ruby() {
+    check(
+        &[("Gemfile", "gem 'rspec'"), (".rubocop.yml", "")],
+        &["tests: bundle exec rspec", "rubocop: bundle exec rubocop"],
+    );
+    check(
+        &[
+            ("Gemfile", "gem \"minitest\""),
+            ("Rakefile", "Rake::TestTask.new"),
+        ],
+        &["tests: bundle exec rake test"],
+    );
+    check(
+        &[
+            ("Gemfile", ""),
+            ("bin/rails", ""),
+            ("test/models/user_test.rb", ""),
+        ],
+        &["tests: bin/rails test"],
+    );
+    check(
+        &[("Gemfile", "gem 'standard'")],
+        &["standardrb: bundle exec standardrb"],
+    );
+}
+
+#[test]
+fn php() {
+    check(
+        &[
+            ("composer.json", "{}"),
+            ("phpunit.xml.dist", ""),
+            ("phpstan.neon", ""),
+        ],
+        &[
+            "tests: vendor/bin/phpunit",
+            "phpstan: vendor/bin/phpstan analyse",
+        ],
+    );
+    check(
+        &[("composer.json", r#"{"scripts": {"test": "phpunit"}}"#)],
+        &["tests: composer test"],
+    );
+    check(
+        &[(
+            "composer.json",
+            r#"{"require-dev": {"pestphp/pest": "^3"}}"#,
+        )],
+        &["tests: vendor/bin/pest"],
+    );
+}
+
+#[test]
+fn dotnet_cmake_deno() {
+    check(
+        &[("App.sln", ""), ("App.Tests/App.Tests.csproj", "")],
+        &["tests: dotnet test"],
+    );
+    check(&[("App.Tests.csproj", "")], &["tests: dotnet test"]);
+    check(&[("App.csproj", "")], &[]);
+    check(
+        &[
+            ("CMakeLists.txt", "enable_testing()"),
+            ("lib/CMakeLists.txt", "enable_testing()"),
+        ],
+        &[
+            "tests: cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure",
+        ],
+    );
+    check(&[("CMakeLists.txt", "add_library(x)")], &[]);
+    check(
+        &[("deno.json", r#"{"tasks": {"test": "deno test -A"}}"#)],
+        &[
+            "tests: deno task test",
+            "lint: deno lint",
+            "format: deno fmt --check",
+        ],
+    );
+}
+
+#[test]
+fn task_runners_fill_what_the_others_leave_open() {
+    check(
+        &[(
+            "Makefile",
+            "test := no\ncheck: all\n\tprove\nlint: all\n\tshellcheck *.sh\n",
+        )],
+        &["tests: make check", "lint: make lint"],
+    );
+    check(
+        &[
+            ("justfile", "test filter=\"\":\n  go test\n@lint:\n  x\n"),
+            ("go.mod", ""),
+        ],
+        &["tests: go test ./...", "vet: go vet ./..."],
+    );
+    check(
+        &[
+            ("justfile", "@test:\n"),
+            ("Makefile", "test:\n"),
+            ("sub/Makefile", "test:\n"),
+        ],
+        &["tests: make test"],
+    );
+}

@@ -1,0 +1,27 @@
+//! What is proposed for which files, and what is written.
+
+mod ecosystems;
+mod monorepos;
+mod written;
+
+use super::files::Files;
+use super::proposal::{Proposal, propose};
+
+fn proposals(files: &[(&str, &str)]) -> Vec<Proposal> {
+    let mut repository = Files::default();
+    for (path, text) in files {
+        repository.insert((*path).to_owned(), Some((*text).to_owned()));
+    }
+    propose(&repository)
+}
+
+/// Files and the checks that they mean, each as `name: command` (the name begins with the
+/// directory below the root).
+#[track_caller]
+fn check(files: &[(&str, &str)], expected: &[&str]) {
+    let found: Vec<_> = proposals(files)
+        .iter()
+        .map(|proposal| format!("{}: {}", proposal.step.label(), proposal.step.target))
+        .collect();
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,57 @@
+//! What came of trying a proposal once.
+
+use std::time::Duration;
+
+use super::proposal::Proposal;
+
+/// How a proposed check did on the repository as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// It passed.
+    Passed {
+        /// In this time.
+        took: Duration,
+    },
+    /// It ran and did not pass.
+    Failed {
+        /// In this time.
+        took: Duration,
+        /// Why, in a few words: `exit code 1`, `no test was executed`.
+        why: String,
+    },
+    /// It did not end in time.
+    TimedOut {
+        /// The time that it had.
+        limit: Duration,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// Why, in a few words: ``no program `golangci-lint` ``.
+        why: String,
+    },
+    /// Nobody asked for a trial.
+    Skipped,
+}
+
+/// A proposal and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tried {
+    /// The check.
+    pub(crate) proposal: Proposal,
+    /// How it did.
+    pub(crate) trial: Trial,
+}
+
+/// Tries each proposal once, one after the other: they share caches and would skew each other's
+/// times. `run` is the caller's, since processes are the engine's.
+pub(crate) async fn try_out(
+    proposals: Vec<Proposal>,
+    mut run: impl AsyncFnMut(&Proposal) -> Trial,
+) -> Vec<Tried> {
+    let mut tried = Vec::with_capacity(proposals.len());
+    for proposal in proposals {
+        let trial = run(&proposal).await;
+        tried.push(Tried { proposal, trial });
+    }
+    tried
+}
