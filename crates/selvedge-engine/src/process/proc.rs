@@ -26,8 +26,8 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
 
 /// The name stands in parentheses and may itself hold parentheses and blanks.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
-    let open = line.iter().position(|byte| *byte == b'(')?;
-    let close = line.iter().rposition(|byte| *byte == b')')?;
+    let open = memchr::memchr(b'(', line)?;
+    let close = memchr::memrchr(b')', line)?;
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
     let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

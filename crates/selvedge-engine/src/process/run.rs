@@ -14,7 +14,7 @@ use super::session::{Lost, News, Prepared, Session, StartError};
 /// hold it then.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// How long a supervisor may take for killing beyond the grace, until it counts as lost. More than
+/// How long a supervisor may take for killing beyond the graces, until it counts as lost. More than
 /// it gives itself before it reports survivors.
 const KILLING: Duration = Duration::from_secs(20);
 
@@ -34,14 +34,13 @@ pub async fn run(
         Ok(pump) => pump,
         Err(error) => return Ended::before_start(How::CaptureFailed(error), started),
     };
-    let over = match prepared.go().await {
-        Ok(()) => Ok(()),
-        Err(StartError::Spawn(failure)) => {
-            return Ended::before_start(How::SpawnFailed(failure), started);
-        }
-        // It may have been lost just after it started the program.
-        Err(StartError::Lost(lost)) => Err(lost),
-    };
+    if cancel.is_cancelled() {
+        return Ended::before_start(How::Cancelled, started);
+    }
+    let start = prepared.go().await;
+    if let Err(StartError::Spawn(failure)) = start {
+        return Ended::before_start(How::SpawnFailed(failure), started);
+    }
     let mut watch = Watch {
         session: prepared.session,
         pump,
@@ -50,9 +49,10 @@ pub async fn run(
         stopped: None,
         exit: None,
     };
-    let over = match over {
+    let over = match start {
         Ok(()) => watch.until_over(cancel).await,
-        Err(lost) => Err(lost),
+        // It may have been lost just after it started the program.
+        Err(_) => Err(Lost),
     };
     watch.conclude(over, started).await
 }
@@ -68,26 +68,44 @@ struct Watch {
 }
 
 impl Watch {
+    /// Runs until the tree is gone. Only while the program itself runs do the clocks and the
+    /// caller count: what it leaves behind has a short grace of its own.
     async fn until_over(
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<(TreeReport, Usage), Lost> {
-        let why = tokio::select! {
+        let stopped = tokio::select! {
             biased;
-            over = over(&mut self.session, &mut self.exit) => return over,
-            error = self.pump.failed() => How::CaptureFailed(error),
-            () = cancel.cancelled() => How::Cancelled,
-            () = clocks::after(self.limits.wall) => How::TimedOut,
-            () = self.heartbeat.silence(self.limits.silence) => How::Silent,
+            news = self.session.news() => match news? {
+                News::Exited(exit) => {
+                    self.exit = Some(exit);
+                    None
+                }
+                News::Over { tree, usage } => return Ok((tree, usage)),
+            },
+            error = self.pump.failed() => Some(How::CaptureFailed(error)),
+            () = cancel.cancelled() => Some(How::Cancelled),
+            () = clocks::after(self.limits.wall) => Some(How::TimedOut),
+            () = self.heartbeat.silence(self.limits.silence) => Some(How::Silent),
         };
-        self.stopped = Some(why);
-        self.session.stop().await;
-        let patience = self.session.grace.saturating_add(KILLING);
-        let over = over(&mut self.session, &mut self.exit);
-        tokio::time::timeout(patience, over)
+        if stopped.is_some() {
+            self.stopped = stopped;
+            self.session.stop().await;
+        }
+        let patience = self.session.graces.saturating_add(KILLING);
+        tokio::time::timeout(patience, self.over())
             .await
             .map_err(|_| Lost)
             .flatten()
+    }
+
+    async fn over(&mut self) -> Result<(TreeReport, Usage), Lost> {
+        loop {
+            match self.session.news().await? {
+                News::Exited(exit) => self.exit = Some(exit),
+                News::Over { tree, usage } => return Ok((tree, usage)),
+            }
+        }
     }
 
     async fn conclude(self, over: Result<(TreeReport, Usage), Lost>, started: Instant) -> Ended {
@@ -113,16 +131,6 @@ impl Watch {
             wall,
             stdout,
             stderr,
-        }
-    }
-}
-
-/// Follows the session to its end, noting how the program exited on the way.
-async fn over(session: &mut Session, exit: &mut Option<Exit>) -> Result<(TreeReport, Usage), Lost> {
-    loop {
-        match session.news().await? {
-            News::Exited(how) => *exit = Some(how),
-            News::Over { tree, usage } => return Ok((tree, usage)),
         }
     }
 }

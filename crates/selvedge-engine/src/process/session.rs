@@ -23,10 +23,10 @@ use super::wire::{self, Order, Report, Spec};
 /// A supervisor that has not spoken for so long never will. Generous: the machine may be busy.
 const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
-/// As much as an unprivileged process may have on Linux. The larger the pipe, the fewer switches
-/// between a program that floods and the reader.
+/// The larger the pipe, the fewer switches between a program that floods and the reader; but what
+/// an unprivileged user may have in all pipes together is 64 MiB, which others need too.
 #[cfg(target_os = "linux")]
-const PIPE_BYTES: usize = 1 << 20;
+const PIPE_BYTES: usize = 256 << 10;
 
 /// A supervisor that is ready and has started nothing yet.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub struct Session {
     identity: Identity,
     tag: String,
     output: Option<(PipeReader, Option<PipeReader>)>,
-    /// How long a stop may take until the supervisor starts killing.
-    pub(super) grace: Duration,
+    /// How long a stop may take until the supervisor kills what is left.
+    pub(super) graces: Duration,
 }
 
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Session {
             supervisor: child,
             tag: command.tag.clone(),
             output: Some((stdout, stderr)),
-            grace: command.grace,
+            graces: command.grace.saturating_add(command.leftover_grace),
         })
     }
 

@@ -1,6 +1,11 @@
 //! Sessions against real processes. No test waits for a fixed time: each waits for what it is
 //! about, and the limits that are given are reached only by programs that never end.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod endings;
+mod launch;
+mod output;
 mod survivors;
 
 use std::collections::BTreeSet;

@@ -2,12 +2,16 @@
 //! that leave things behind. Each is a word on the command line.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use selvedge_engine::process::{self, Session, Supervisor};
+use selvedge_engine::process::capture::{Consumer, Plan, StreamPlan};
+use selvedge_engine::process::{self, Ended, Limits, Session, Supervisor};
 use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -15,10 +19,13 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["__supervise"] => return process::supervisor::main(),
         ["main-side", tag, lock, argv @ ..] => main_side(tag, lock, argv),
+        ["flooded-side", bytes, cap, file] => flooded_side(bytes, cap, file),
+        ["fds-side"] => fds_side(),
+        ["flood", bytes] => flood(bytes),
         ["plant", then] => plant(then),
         ["linger"] => linger(),
         ["linger-setsid"] => linger_in_own_session(),
-        ["linger-orphaned"] => spawn("linger", &io::stdout()),
+        ["linger-orphaned"] => spawn("linger", &io::stdout()).map(drop),
         _ => Err(io::Error::other("unknown word")),
     };
     match done {
@@ -30,20 +37,28 @@ fn main() -> ExitCode {
     }
 }
 
+fn own_path() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+fn supervisor() -> io::Result<Supervisor> {
+    let args = vec!["__supervise".into()];
+    Ok(Supervisor {
+        program: own_path()?,
+        args,
+    })
+}
+
 /// Runs a session as the main program does, passes on its output, and waits to be killed.
 fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let supervisor = Supervisor {
-            program: std::env::current_exe()?,
-            args: vec!["__supervise".into()],
-        };
         let argv = argv.iter().map(Into::into).collect();
         let mut command = process::Command::new(argv, "/", tag);
         command.lock = Some(lock.into());
-        let prepared = Session::prepare(&supervisor, &command)
+        let prepared = Session::prepare(&supervisor()?, &command)
             .await
             .map_err(io::Error::other)?;
         let mut session = prepared.start().await.map_err(io::Error::other)?;
@@ -60,13 +75,88 @@ fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
     })
 }
 
+/// Runs a program that lists its descriptors, as a main program that was handed some itself.
+fn fds_side() -> io::Result<()> {
+    let argv = vec!["/bin/ls".into(), "/proc/self/fd".into()];
+    let ended = run(
+        &process::Command::new(argv, "/", "probe.fds"),
+        Plan::default(),
+    )?;
+    io::stdout().write_all(&ended.stdout.head)
+}
+
+/// One session from beginning to end.
+fn run(command: &process::Command, plan: Plan) -> io::Result<Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let prepared = Session::prepare(&supervisor()?, command)
+            .await
+            .map_err(io::Error::other)?;
+        let cancel = CancellationToken::new();
+        Ok(process::run(prepared, Limits::default(), plan, &cancel).await)
+    })
+}
+
+/// Captures a flood as the main program does; prints the bytes that were read, those that a
+/// consumer got, those that the file lacks, and its own largest resident size in KiB.
+fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
+    let consumed = Arc::new(AtomicU64::new(0));
+    let mut stdout = StreamPlan::to_file(file).with_consumer(Count(Arc::clone(&consumed)));
+    stdout.file_cap = cap.parse().map_err(io::Error::other)?;
+    let argv = vec![own_path()?.into(), "flood".into(), bytes.into()];
+    let plan = Plan {
+        stdout,
+        ..Plan::default()
+    };
+    let ended = run(&process::Command::new(argv, "/", "probe.flood"), plan)?;
+    let left_out = ended.stdout.file.map_or(u64::MAX, |file| file.left_out);
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap_or_default();
+    let peak = peak.trim().trim_end_matches(" kB");
+    let consumed = consumed.load(Ordering::Relaxed);
+    writeln!(
+        io::stdout(),
+        "{} {consumed} {left_out} {peak}",
+        ended.stdout.bytes
+    )
+}
+
+struct Count(Arc<AtomicU64>);
+
+impl Consumer for Count {
+    fn take(&mut self, chunk: &[u8]) {
+        self.0.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Prints so many bytes, of which the first and the last can be known again.
+fn flood(bytes: &str) -> io::Result<()> {
+    let (first, last) = ("first\n", "last\n");
+    let mut left = bytes.parse::<usize>().map_err(io::Error::other)? - first.len() - last.len();
+    let line = vec![b'x'; 1 << 16];
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(first.as_bytes())?;
+    while left > 0 {
+        let now = left.min(line.len());
+        stdout.write_all(&line[..now])?;
+        left -= now;
+    }
+    stdout.write_all(last.as_bytes())?;
+    stdout.flush()
+}
+
 /// Starts one lingering process of each kind, prints their ids once all of them run, and then
 /// exits or stays.
 fn plant(then: &str) -> io::Result<()> {
     let (ready, tell): (PipeReader, PipeWriter) = io::pipe()?;
-    for kind in ["linger", "linger-setsid", "linger-orphaned"] {
-        spawn(kind, &tell)?;
-    }
+    spawn("linger", &tell)?;
+    spawn("linger-setsid", &tell)?;
+    spawn("linger-orphaned", &tell)?.wait()?;
     let mut lines = BufReader::new(ready).lines();
     let mut pids = vec![std::process::id().to_string()];
     for _ in 0..3 {
@@ -79,13 +169,12 @@ fn plant(then: &str) -> io::Result<()> {
     }
 }
 
-/// Starts this program with another word, and does not wait for it.
-fn spawn(word: &str, stdout: &impl std::os::fd::AsFd) -> io::Result<()> {
-    Command::new(std::env::current_exe()?)
+/// Starts this program with another word.
+fn spawn(word: &str, stdout: &impl AsFd) -> io::Result<Child> {
+    Command::new(own_path()?)
         .arg(word)
         .stdout(Stdio::from(stdout.as_fd().try_clone_to_owned()?))
         .spawn()
-        .map(drop)
 }
 
 fn linger_in_own_session() -> io::Result<()> {

@@ -99,7 +99,7 @@ async fn none_after_the_main_program_is_killed() {
     main_side.kill().unwrap();
     main_side.wait().unwrap();
 
-    let dead = wait_until_dead(&lock, Duration::from_secs(60))
+    let dead = wait_until_dead(&lock, Duration::from_mins(1))
         .await
         .unwrap();
     assert_eq!(dead, Liveness::Dead);
@@ -130,4 +130,21 @@ async fn none_after_the_supervisor_is_killed() {
     assert_eq!(ended.tree.ended, 4);
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(&command.tag), [].into());
+}
+
+/// At any moment there is but one process, and soon it is another: killing must win the race.
+#[tokio::test]
+async fn none_of_a_chain_that_forks_and_exits_for_ever() {
+    let command = super::shell("hop() { hop & }; hop");
+    let ended = super::run(&command).await;
+    assert!(matches!(ended.how, How::Exited(0)), "{:?}", ended.how);
+    assert_eq!(ended.tree.survivors, []);
+    assert_eq!(tagged(&command.tag), [].into());
+}
+
+#[tokio::test]
+async fn the_supervisor_is_deaf_to_signals_of_its_tree() {
+    let command = super::shell("for s in TERM INT HUP QUIT USR1; do kill -$s $PPID; done; exit 3");
+    let ended = super::run(&command).await;
+    assert!(matches!(ended.how, How::Exited(3)), "{:?}", ended.how);
 }

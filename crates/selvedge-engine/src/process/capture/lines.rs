@@ -57,7 +57,7 @@ impl<F: FnMut(Line<'_>) + Send> Lines<F> {
 
 impl<F: FnMut(Line<'_>) + Send> Consumer for Lines<F> {
     fn take(&mut self, mut chunk: &[u8]) {
-        while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
             self.keep(&chunk[..end]);
             self.flush(true);
             chunk = &chunk[end + 1..];

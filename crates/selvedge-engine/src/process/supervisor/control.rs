@@ -16,6 +16,8 @@ const LONGEST_LINE: usize = 64 << 20;
 pub(super) struct Control {
     socket: UnixStream,
     received: Vec<u8>,
+    /// The bytes of `received` in which no line ends.
+    searched: usize,
 }
 
 impl Control {
@@ -26,6 +28,7 @@ impl Control {
         Ok(Self {
             socket,
             received: Vec::new(),
+            searched: 0,
         })
     }
 
@@ -64,8 +67,12 @@ impl Control {
     }
 
     fn take_line(&mut self) -> Option<Vec<u8>> {
-        let end = self.received.iter().position(|byte| *byte == b'\n')?;
-        let rest = self.received.split_off(end + 1);
+        let Some(end) = memchr::memchr(b'\n', &self.received[self.searched..]) else {
+            self.searched = self.received.len();
+            return None;
+        };
+        let rest = self.received.split_off(self.searched + end + 1);
+        self.searched = 0;
         Some(std::mem::replace(&mut self.received, rest))
     }
 

@@ -19,6 +19,7 @@ mod tree;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
 }
 
 fn supervise() -> io::Result<()> {
+    close_strays();
     let signals = Signals::take_over()?;
     leave_the_terminal();
     let mut control = Control::inherited()?;
@@ -82,6 +84,23 @@ fn prepare(spec: &Spec) -> Result<(Tree, Option<File>), String> {
     match lock::hold(&path) {
         Ok(file) => Ok((tree, Some(file))),
         Err(error) => Err(format!("cannot lock {}: {error}", path.display())),
+    }
+}
+
+/// Closes what the main program itself was handed by whoever started it: the tree shall hold
+/// nothing open but its own three descriptors. Nothing in this process owns any other one yet.
+fn close_strays() {
+    let open = if cfg!(target_os = "linux") {
+        "/proc/self/fd"
+    } else {
+        "/dev/fd"
+    };
+    let listed = std::fs::read_dir(open).into_iter().flatten().flatten();
+    let descriptors = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let strays: Vec<RawFd> = descriptors.filter(|descriptor| *descriptor > 2).collect();
+    for stray in strays {
+        // The listing's own descriptor is closed by now.
+        let _ = nix::unistd::close(stray);
     }
 }
 

@@ -154,13 +154,23 @@ impl Watch {
                     next_pass: Instant::now() + pause,
                     pause,
                 };
-                if now - since > PATIENCE && !self.survivors_told {
-                    self.survivors_told = true;
-                    let (tree, usage) = (self.tree.report(), usage());
-                    self.tell(&Report::Surviving { tree, usage });
+                if now - since > PATIENCE {
+                    self.tell_of_survivors();
                 }
             }
             Phase::Running | Phase::Asked { .. } | Phase::Killing { .. } => {}
+        }
+    }
+
+    /// Once, and only if there are any: they may all have ended since the last look.
+    fn tell_of_survivors(&mut self) {
+        let tree = self.tree.report();
+        if !self.survivors_told && !tree.survivors.is_empty() {
+            self.survivors_told = true;
+            self.tell(&Report::Surviving {
+                tree,
+                usage: usage(),
+            });
         }
     }
 

@@ -1,0 +1,176 @@
+//! Every way in which a session ends, told apart.
+
+use std::time::Duration;
+
+use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
+use selvedge_engine::process::{
+    self, Exit, How, Limits, Liveness, Method, PrepareError, Session, wait_until_dead,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{command, run, run_with, shell, supervisor, tagged};
+
+/// Long enough to be there, short enough to wait for.
+const MOMENT: Duration = Duration::from_millis(30);
+
+#[tokio::test]
+async fn an_exit_code_and_a_signal_are_what_they_are() {
+    let ended = run(&shell("exit 7")).await;
+    assert!(matches!(ended.how, How::Exited(7)), "{:?}", ended.how);
+    assert_eq!(ended.exit, Some(Exit::Code(7)));
+    assert_eq!(
+        (ended.tree.method, ended.tree.ended),
+        (Method::Subreaper, 0)
+    );
+
+    let ended = run(&shell("kill -9 $$")).await;
+    assert!(matches!(ended.how, How::Signalled(9)), "{:?}", ended.how);
+}
+
+#[tokio::test]
+async fn what_the_tree_used_is_counted() {
+    let ended = run(&shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).await;
+    assert!(ended.usage.user > Duration::ZERO);
+    assert!(ended.usage.max_rss > 100_000);
+    assert!(ended.wall >= ended.usage.user);
+}
+
+#[tokio::test]
+async fn the_wall_clock_stops_even_one_that_talks() {
+    let mut command = shell("while :; do echo tick; done");
+    command.grace = MOMENT;
+    let limits = Limits {
+        wall: Some(MOMENT),
+        silence: None,
+    };
+    let ended = run_with(&command, limits, Plan::default()).await;
+    assert!(matches!(ended.how, How::TimedOut), "{:?}", ended.how);
+    assert_eq!(ended.exit, Some(Exit::Signal(15)));
+    assert!(ended.stdout.complete);
+}
+
+#[tokio::test]
+async fn the_silence_clock_stops_one_that_hangs_and_keeps_what_it_said() {
+    let command = shell("echo before; exec sleep 1000");
+    let limits = Limits {
+        wall: None,
+        silence: Some(MOMENT),
+    };
+    let ended = run_with(&command, limits, Plan::default()).await;
+    assert!(matches!(ended.how, How::Silent), "{:?}", ended.how);
+    assert_eq!(ended.stdout.head, b"before\n");
+}
+
+#[tokio::test]
+async fn one_that_is_deaf_to_a_cancel_is_killed_after_the_grace() {
+    let mut command = shell("trap '' TERM; echo deaf; while :; do sleep 1000; done");
+    command.grace = MOMENT;
+    let cancel = CancellationToken::new();
+    let cancelled = cancel.clone();
+    let plan = Plan {
+        stdout: StreamPlan::default()
+            .with_consumer(Lines::new(99, move |_: Line<'_>| cancelled.cancel())),
+        ..Plan::default()
+    };
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    let ended = process::run(prepared, Limits::default(), plan, &cancel).await;
+    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+    assert_eq!(ended.exit, Some(Exit::Signal(9)));
+    assert_eq!(tagged(&command.tag), [].into());
+}
+
+#[tokio::test]
+async fn the_last_words_after_an_interrupt_are_heard() {
+    let mut command = shell("trap 'echo total; exit 5' INT; echo go; while :; do sleep 0.01; done");
+    command.stop = process::StopSignal::Interrupt;
+    let cancel = CancellationToken::new();
+    let cancelled = cancel.clone();
+    let plan = Plan {
+        stdout: StreamPlan::default()
+            .with_consumer(Lines::new(99, move |_: Line<'_>| cancelled.cancel())),
+        ..Plan::default()
+    };
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    let ended = process::run(prepared, Limits::default(), plan, &cancel).await;
+    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+    assert_eq!(ended.exit, Some(Exit::Code(5)));
+    assert_eq!(ended.stdout.head, b"go\ntotal\n");
+}
+
+#[tokio::test]
+async fn a_cancel_before_the_start_starts_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("trace");
+    let command = command(&["touch", trace.to_str().unwrap()]);
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let ended = process::run(prepared, Limits::default(), Plan::default(), &cancel).await;
+    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+    assert_eq!(ended.exit, None);
+    assert!(!trace.exists());
+}
+
+#[tokio::test]
+async fn what_is_prepared_and_dropped_never_starts_and_frees_its_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, lock) = (dir.path().join("trace"), dir.path().join("lock"));
+    let mut command = command(&["touch", trace.to_str().unwrap()]);
+    command.lock = Some(lock.clone());
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    assert_eq!(
+        wait_until_dead(&lock, Duration::ZERO).await.unwrap(),
+        Liveness::Alive
+    );
+    drop(prepared);
+    let dead = wait_until_dead(&lock, Duration::from_mins(1))
+        .await
+        .unwrap();
+    assert_eq!(dead, Liveness::Dead);
+    assert!(!trace.exists());
+}
+
+#[tokio::test]
+async fn dropping_a_run_kills_its_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let lock = dir.path().join("lock");
+    let mut command = shell("setsid sleep 1000 & echo go; sleep 1000");
+    command.lock = Some(lock.clone());
+    let (say, heard) = tokio::sync::oneshot::channel();
+    let mut say = Some(say);
+    let on_line = move |_: Line<'_>| say.take().unwrap().send(()).unwrap();
+    let plan = Plan {
+        stdout: StreamPlan::default().with_consumer(Lines::new(99, on_line)),
+        ..Plan::default()
+    };
+    let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
+    let cancel = CancellationToken::new();
+    tokio::select! {
+        ended = process::run(prepared, Limits::default(), plan, &cancel) => panic!("{ended:?}"),
+        heard = heard => heard.unwrap(),
+    }
+    let dead = wait_until_dead(&lock, Duration::from_mins(1))
+        .await
+        .unwrap();
+    assert_eq!(dead, Liveness::Dead);
+    assert_eq!(tagged(&command.tag), [].into());
+}
+
+#[tokio::test]
+async fn a_supervisor_that_cannot_work_says_why() {
+    let mut command = command(&["true"]);
+    command.lock = Some("/nowhere/lock".into());
+    let error = Session::prepare(&supervisor(), &command).await.unwrap_err();
+    assert!(matches!(&error, PrepareError::Refused(_)), "{error:?}");
+    assert!(error.to_string().contains("/nowhere/lock"), "{error}");
+
+    let mut missing = supervisor();
+    missing.program = "/nowhere/selvedge".into();
+    let error = Session::prepare(&missing, &command).await.unwrap_err();
+    assert!(matches!(error, PrepareError::Spawn { .. }), "{error:?}");
+
+    let mut other = supervisor();
+    other.program = "/bin/true".into();
+    let error = Session::prepare(&other, &command).await.unwrap_err();
+    assert!(matches!(error, PrepareError::Lost), "{error:?}");
+}
