@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use selvedge_core::model::{CheckReport, CheckStatus};
+
 use super::proposal::Proposal;
+
+/// What a shell exits with when it does not find a program.
+const NOT_FOUND: i32 = 127;
 
 /// How a proposed check did on the repository as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +36,34 @@ pub(crate) enum Trial {
     },
     /// Nobody asked for a trial.
     Skipped,
+}
+
+impl Trial {
+    /// What a check's report says of its one run.
+    pub(crate) fn of(report: &CheckReport) -> Self {
+        let took = Duration::from_millis(report.duration_ms);
+        let why = |otherwise: &str| {
+            report
+                .reason
+                .clone()
+                .unwrap_or_else(|| otherwise.to_owned())
+        };
+        match report.status {
+            CheckStatus::Pass => Self::Passed { took },
+            CheckStatus::Fail if report.exit_code == Some(NOT_FOUND) => Self::NotStarted {
+                why: "a program that it needs is missing".to_owned(),
+            },
+            CheckStatus::Fail => Self::Failed {
+                took,
+                why: why("it did not pass"),
+            },
+            CheckStatus::Timeout => Self::TimedOut { limit: took },
+            CheckStatus::Error => Self::NotStarted {
+                why: why("it could not be run"),
+            },
+            CheckStatus::Skip => Self::Skipped,
+        }
+    }
 }
 
 /// A proposal and what came of it.

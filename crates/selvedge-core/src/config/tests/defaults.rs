@@ -109,3 +109,31 @@ fn the_text_and_the_code_name_the_same_cap() {
     ));
     assert!(resolve([retries]).is_ok());
 }
+
+/// The guide's tables and examples are held to the code as well.
+#[test]
+fn the_guide_says_the_same() {
+    const GUIDE: &str = include_str!("../../../../../docs/configuration.md");
+    let defaults = resolve([]).unwrap();
+    for key in all_keys(&json_schema()).iter().map(ToString::to_string) {
+        if key == "checks" || key == "agents" {
+            continue;
+        }
+        let settings = defaults.settings();
+        let default = settings.iter().find(|setting| setting.key == key);
+        let shown = default.map_or("none".to_owned(), |setting| format!("`{}`", setting.value));
+        let row = format!("| `{key}` | {shown} |");
+        assert!(GUIDE.contains(&row), "the guide lacks {row}");
+    }
+    for example in GUIDE
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+    {
+        assert_eq!(
+            resolve([person(example)]).unwrap().warnings,
+            [],
+            "{example}"
+        );
+    }
+}

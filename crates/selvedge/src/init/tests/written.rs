@@ -65,6 +65,29 @@ fn a_monorepo_with_every_kind_of_trial() {
 }
 
 #[test]
+fn a_trial_is_read_from_the_checks_report() {
+    let trial = |status: &str, exit_code: Option<i32>| {
+        let report = serde_json::json!({
+            "type": "command", "target": "x", "status": status, "reason": "because",
+            "exit_code": exit_code, "duration_ms": 1500,
+        });
+        Trial::of(&serde_json::from_value(report).unwrap())
+    };
+    let (took, why) = (Duration::from_millis(1500), "because".to_owned());
+    assert_eq!(trial("pass", Some(0)), Trial::Passed { took });
+    assert_eq!(
+        trial("fail", Some(1)),
+        Trial::Failed {
+            took,
+            why: why.clone()
+        }
+    );
+    assert_eq!(trial("timeout", None), Trial::TimedOut { limit: took });
+    assert_eq!(trial("error", None), Trial::NotStarted { why });
+    assert!(matches!(trial("fail", Some(127)), Trial::NotStarted { .. }));
+}
+
+#[test]
 fn no_name_and_no_tools_words_can_add_a_setting() {
     let hostile = "x\n[[checks]]\nrun = \"true\"";
     let manifest = format!("{hostile}/go.mod");
