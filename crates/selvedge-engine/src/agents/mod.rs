@@ -4,22 +4,39 @@
 //! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
 //! and jitter, and never counts as a verification retry.
 
+mod claim;
+mod claude;
+mod command;
+mod ollama;
+mod preflight;
+mod program;
+mod retry;
+mod shell;
+
+pub mod env;
+
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{AgentSpec, MicroUsd, Prompt, SessionLimits, SessionOutcome};
+use selvedge_core::model::{AgentKind, AgentSpec, MicroUsd, Prompt, SessionLimits, SessionOutcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
 use crate::process::Supervisor;
+
+pub use claim::TEXT_LIMIT;
+pub use claude::Claude;
+pub use command::CommandAgent;
+pub use ollama::Ollama;
+pub use preflight::{Missing, preflight};
+pub use retry::Backoff;
+pub use shell::Shell;
 
 /// All that one session gets. Sessions share nothing else: each starts fresh.
 #[derive(Debug, Clone)]
 pub struct SessionRequest {
     /// Who.
     pub agent: AgentSpec,
-    /// The task's own command line, for a shell agent.
-    pub command: Option<String>,
     /// What it is told.
     pub prompt: Prompt,
     /// The end of what the attempt before said, for agents whose correction is a follow-up.
@@ -51,4 +68,14 @@ pub trait Agent: Send + Sync {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome>;
+}
+
+/// What carries out the sessions of an agent so configured.
+pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
+    match spec.kind {
+        AgentKind::Claude => Box::new(Claude::default()),
+        AgentKind::Ollama => Box::new(Ollama::default()),
+        AgentKind::Command => Box::new(CommandAgent),
+        AgentKind::Shell => Box::new(Shell),
+    }
 }

@@ -1,0 +1,68 @@
+//! The command line of Claude Code, for a session that nobody sits in front of.
+//!
+//! Permissions: by default the agent may edit files below the workspace and run commands without
+//! asking (`--permission-mode acceptEdits --allowedTools=Bash`). An agent that cannot run the
+//! tests is of little use in a loop, and this form still heeds the deny rules of the user's own
+//! settings and works for root. A program that is configured with any permission flag of its own
+//! (`--dangerously-skip-permissions`, `--permission-mode plan`, …) gets none of ours.
+
+use selvedge_core::model::MicroUsd;
+
+use crate::agents::SessionRequest;
+
+const DEFAULT_PROGRAM: &str = "claude";
+
+/// Flags by which a user takes permissions into their own hands.
+const PERMISSION_FLAGS: &[&str] = &[
+    "--dangerously-skip-permissions",
+    "--allow-dangerously-skip-permissions",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--allowedTools",
+    "--allowed-tools",
+];
+
+/// What may differ between the tries of one attempt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    pub(super) turns: Option<u32>,
+    pub(super) cost: Option<MicroUsd>,
+}
+
+/// Program and arguments. The prompt goes to standard input, where no length limit applies and no
+/// process list shows it.
+pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Vec<String> {
+    let mut argv = request.agent.program.clone();
+    if argv.is_empty() {
+        argv.push(DEFAULT_PROGRAM.to_owned());
+    }
+    let configured = argv.clone();
+    argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
+    if let Some(model) = &request.agent.model {
+        argv.extend(["--model".to_owned(), model.clone()]);
+    }
+    if let Some(turns) = allowance.turns {
+        argv.extend(["--max-turns".to_owned(), turns.to_string()]);
+    }
+    if let Some(cost) = allowance.cost {
+        argv.extend(["--max-budget-usd".to_owned(), dollars(cost)]);
+    }
+    if !configured
+        .iter()
+        .any(|argument| is_permission_flag(argument))
+    {
+        let ours = ["--permission-mode", "acceptEdits", "--allowedTools=Bash"];
+        argv.extend(ours.map(str::to_owned));
+    }
+    argv
+}
+
+fn is_permission_flag(argument: &str) -> bool {
+    let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+    PERMISSION_FLAGS.contains(&name)
+}
+
+/// As a plain decimal: a float would print very small amounts with an exponent.
+fn dollars(cost: MicroUsd) -> String {
+    format!("{}.{:06}", cost.0 / 1_000_000, cost.0 % 1_000_000)
+}

@@ -1,0 +1,222 @@
+//! One line of Claude Code's stream-json, as far as it is read. The shapes grow from release to
+//! release (one record went from 26 to 103 fields within 160 patch releases), so any field may be
+//! missing or of another type without harm to the others, and what is not named here is skipped
+//! without being stored.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::model::{MicroUsd, Usage};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
+use serde_json::value::RawValue;
+
+/// A record of any type but `result`: the fields of all types that are read, side by side.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Record<'a> {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    pub(super) kind: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) subtype: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) session_id: Option<String>,
+    /// `system`/`init`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) model: Option<String>,
+    /// `assistant` and `user`.
+    #[serde(borrow, deserialize_with = "lenient")]
+    pub(super) message: Message<'a>,
+    /// Set on what a sub-agent says and does.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) parent_tool_use_id: Option<String>,
+    /// `system`/`api_retry`; and `assistant` when the program speaks in the model's place.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error: Option<String>,
+    /// `system`/`api_retry`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) attempt: u32,
+    /// `system`/`api_retry`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) max_retries: u32,
+    /// `system`/`api_retry`: milliseconds, with fractions.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) retry_delay_ms: f64,
+    /// `system`/`api_retry`: the HTTP status.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error_status: Option<u16>,
+}
+
+/// What the model said, or what its tools answered.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) model: Option<String>,
+    #[serde(borrow, deserialize_with = "lenient")]
+    pub(super) content: Vec<Block<'a>>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) usage: Option<Tokens>,
+}
+
+/// One block of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    pub(super) kind: Option<String>,
+    /// `text`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) text: String,
+    /// `tool_use`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) id: String,
+    /// `tool_use`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) name: String,
+    /// `tool_use`: whatever the tool takes, possibly a whole file.
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    /// `tool_result`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) tool_use_id: String,
+    /// `tool_result`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) is_error: bool,
+}
+
+/// The record that ends a session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Ending {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) subtype: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) is_error: Option<bool>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) api_error_status: Option<u16>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) num_turns: Option<u32>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) result: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) errors: Vec<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) total_cost_usd: Option<f64>,
+    /// The main loop's tokens only.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) usage: Option<Tokens>,
+    /// Everybody's tokens, side calls included.
+    #[serde(rename = "modelUsage", deserialize_with = "lenient")]
+    pub(super) by_model: BTreeMap<String, ModelTokens>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) permission_denials: Vec<IgnoredAny>,
+}
+
+/// Tokens as the API counts them.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_field_names, reason = "these are the API's names")]
+pub(super) struct Tokens {
+    #[serde(deserialize_with = "lenient")]
+    input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    output_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    cache_creation_input_tokens: u64,
+}
+
+/// One model's tokens as the program counts them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ModelTokens {
+    #[serde(deserialize_with = "lenient")]
+    input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    output_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    cache_read_input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    cache_creation_input_tokens: u64,
+    #[serde(rename = "costUSD", deserialize_with = "lenient")]
+    cost_usd: Option<f64>,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        Self {
+            input: tokens.input_tokens,
+            output: tokens.output_tokens,
+            cache_read: tokens.cache_read_input_tokens,
+            cache_write: tokens.cache_creation_input_tokens,
+        }
+    }
+}
+
+impl ModelTokens {
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cache_read: self.cache_read_input_tokens,
+            cache_write: self.cache_creation_input_tokens,
+        }
+    }
+
+    pub(super) fn cost(&self) -> Option<MicroUsd> {
+        self.cost_usd.and_then(MicroUsd::from_usd)
+    }
+}
+
+/// A field's value if it is of the expected type, else the type's default.
+fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// What a tool is used on, in a few words: the first of its arguments that says so.
+pub(super) fn subject(input: Option<&RawValue>) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Input {
+        #[serde(deserialize_with = "lenient")]
+        command: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        file_path: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        notebook_path: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        pattern: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        path: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        url: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        query: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        description: Option<String>,
+    }
+    let input: Input = input
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let told = [
+        input.command,
+        input.file_path,
+        input.notebook_path,
+        input.pattern,
+        input.path,
+        input.url,
+        input.query,
+        input.description,
+    ];
+    told.into_iter().flatten().next().unwrap_or_default()
+}

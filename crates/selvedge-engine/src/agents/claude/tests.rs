@@ -1,0 +1,333 @@
+//! The reading of records, against trimmed recordings of the real program, without any process.
+
+use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Usage};
+
+use super::reading::Reading;
+use super::verdict;
+use crate::activity::Activity;
+
+macro_rules! recording {
+    ($name:literal) => {
+        include_str!(concat!(
+            "../../../tests/agents/recordings/",
+            $name,
+            ".jsonl"
+        ))
+    };
+}
+
+fn read(lines: impl AsRef<[u8]>) -> (Reading, Vec<Activity>) {
+    let mut reading = Reading::default();
+    let mut told = Vec::new();
+    for line in lines.as_ref().split(|&byte| byte == b'\n') {
+        reading.line(line, &mut |activity| told.push(activity));
+    }
+    (reading, told)
+}
+
+fn exited(code: i32) -> SessionOutcome {
+    match code {
+        0 => SessionOutcome::new(SessionStatus::Success),
+        code => SessionOutcome::failed(SessionStatus::Failed, format!("exited with code {code}")),
+    }
+}
+
+fn stopped(status: SessionStatus) -> SessionOutcome {
+    SessionOutcome::failed(status, "stopped")
+}
+
+fn outcome(lines: &str, by_exit: SessionOutcome) -> SessionOutcome {
+    verdict::outcome(&read(lines).0, by_exit)
+}
+
+/// A last record with these fields.
+fn result(fields: &str) -> String {
+    format!(r#"{{"type":"result",{fields}}}"#)
+}
+
+#[test]
+fn a_success_is_told_in_full() {
+    let outcome = outcome(recording!("success"), exited(0));
+    let expect = SessionOutcome {
+        text: "Done.".into(),
+        model: Some("claude-opus-4-8".into()),
+        // By model, side calls included: one request more than the main loop's.
+        usage: Usage {
+            input: 4_000,
+            output: 200,
+            cache_read: 1_200,
+            cache_write: 800,
+        },
+        cost: Cost::reported(MicroUsd(30_600)),
+        session_id: Some("00000000-0000-4000-8000-000000000001".into()),
+        turns: Some(3),
+        tool_calls: 2,
+        tool_errors: 1,
+        ..SessionOutcome::new(SessionStatus::Success)
+    };
+    assert_eq!(outcome, expect);
+}
+
+#[test]
+fn people_see_what_happens_in_the_order_in_which_it_happens() {
+    let (_, told) = read(recording!("success"));
+    let text = |text: &str| Activity::Text(text.into());
+    let started = |name: &str, subject: &str| Activity::ToolStarted {
+        name: name.into(),
+        subject: subject.into(),
+    };
+    let ended = |name: &str, ok| Activity::ToolEnded {
+        name: name.into(),
+        ok,
+    };
+    let expect = [
+        text("I will write the file."),
+        started("Write", "/workspace/hello.txt"),
+        ended("Write", true),
+        started("Bash", "cat hello.txt; exit 3"),
+        ended("Bash", false),
+        text("Done."),
+        Activity::Cost(MicroUsd(30_600)),
+        Activity::Note("the agent's permission rules denied 1 tool call(s)".into()),
+    ];
+    assert_eq!(told, expect);
+}
+
+#[test]
+fn the_last_record_decides_how_a_session_ended() {
+    use SessionStatus::{Budget, Failed, Success, TurnLimit};
+    for (lines, code, status, error) in [
+        (
+            recording!("max_turns"),
+            1,
+            TurnLimit,
+            "Reached maximum number of turns (2)",
+        ),
+        (
+            recording!("budget"),
+            1,
+            Budget,
+            "Reached maximum budget ($0.02)",
+        ),
+        (
+            recording!("api_400"),
+            1,
+            Failed,
+            "API Error: 400 scripted 400",
+        ),
+        (
+            recording!("interrupted"),
+            1,
+            Failed,
+            "[ede_diagnostic] result_type=user",
+        ),
+        (recording!("api_recovered"), 0, Success, ""),
+        // A newer program may well exit otherwise.
+        (recording!("api_recovered"), 1, Success, ""),
+        (
+            recording!("max_turns"),
+            0,
+            TurnLimit,
+            "Reached maximum number of turns (2)",
+        ),
+        (
+            recording!("api_400"),
+            0,
+            Failed,
+            "API Error: 400 scripted 400",
+        ),
+    ] {
+        let outcome = outcome(lines, exited(code));
+        let told = outcome.error.unwrap_or_default();
+        assert_eq!(outcome.status, status, "{told}");
+        assert!(told.starts_with(error), "{told}");
+    }
+}
+
+#[test]
+fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
+    use SessionStatus::{Cancelled, Infra, Success, Timeout};
+    for (lines, stop, status) in [
+        (recording!("success"), Timeout, Success),
+        (recording!("success"), Cancelled, Success),
+        (recording!("interrupted"), Cancelled, Cancelled),
+        (recording!("interrupted"), Timeout, Timeout),
+        (recording!("killed"), Timeout, Timeout),
+        // Something of it may still be alive: nothing may be verified now.
+        (recording!("success"), Infra, Infra),
+    ] {
+        assert_eq!(outcome(lines, stopped(stop)).status, status, "{stop:?}");
+    }
+}
+
+#[test]
+fn both_subtype_and_is_error_must_say_success() {
+    use SessionStatus::{Failed, Success};
+    for (fields, status) in [
+        (r#""subtype":"success","is_error":false"#, Success),
+        (r#""subtype":"success""#, Success),
+        (r#""is_error":false"#, Success),
+        (r#""subtype":"success","is_error":true"#, Failed),
+        (
+            r#""subtype":"error_during_execution","is_error":false"#,
+            Failed,
+        ),
+        (
+            r#""subtype":"error_of_a_later_release","is_error":null"#,
+            Failed,
+        ),
+        (r#""num_turns":1"#, Failed),
+    ] {
+        assert_eq!(
+            outcome(&result(fields), exited(0)).status,
+            status,
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn without_a_last_record_exit_0_is_no_success_and_tokens_are_only_estimated() {
+    let killed = outcome(recording!("killed"), exited(0));
+    assert_eq!(killed.status, SessionStatus::Failed);
+    assert_eq!(
+        killed.error.as_deref(),
+        Some("ended without saying how: no result record")
+    );
+    // Two records of one message: counted once.
+    let usage = Usage {
+        input: 1_000,
+        output: 1,
+        cache_read: 300,
+        cache_write: 200,
+    };
+    assert_eq!(killed.usage, usage);
+    assert_eq!(killed.cost, Cost::estimated(MicroUsd(6_425)));
+
+    let nothing = outcome("", exited(1));
+    assert_eq!(nothing.error.as_deref(), Some("exited with code 1"));
+    assert_eq!(nothing.cost, Cost::UNKNOWN);
+}
+
+#[test]
+fn a_message_is_counted_once_however_its_records_are_interleaved() {
+    let record = |id: &str, output: u32| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","model":"claude-opus-4-8",
+            "usage":{{"input_tokens":100,"output_tokens":{output}}}}}}}"#
+        )
+        .replace('\n', "")
+    };
+    let lines = [
+        record("a", 1),
+        record("b", 1),
+        record("a", 7),
+        record("b", 2),
+    ]
+    .join("\n");
+    let usage = outcome(&lines, exited(1)).usage;
+    assert_eq!((usage.input, usage.output), (200, 9));
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
+    let mut lines = b"{\"type\":\"assis\n\xff\xfe\n[1]\n{\"type\":\"moon_phase\"}\n\n".to_vec();
+    lines.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff ok\"}]}}\n");
+    lines.extend_from_slice(result(r#""subtype":"success","num_turns":"three""#).as_bytes());
+    let outcome = verdict::outcome(&read(lines).0, exited(0));
+    assert_eq!(outcome.status, SessionStatus::Success);
+    assert_eq!(outcome.text, "\u{fffd} ok");
+    assert_eq!(outcome.unknown_records, 4);
+    assert_eq!(outcome.turns, None);
+}
+
+#[test]
+fn a_field_of_another_type_harms_no_other_field() {
+    let lines = r#"{"type":"assistant","message":{"id":7,"model":["x"],"content":[{"type":"text","text":"hi"}],"usage":"much"},"session_id":{}}
+{"type":"assistant","message":"gone"}
+{"type":"result","subtype":"success","is_error":"no","result":["?"],"total_cost_usd":"1","errors":{},"modelUsage":{"claude-haiku-4-5":{"inputTokens":1000000,"costUSD":null}}}"#;
+    let outcome = outcome(lines, exited(0));
+    assert_eq!(outcome.status, SessionStatus::Success);
+    assert_eq!(outcome.text, "hi");
+    assert_eq!(outcome.cost, Cost::estimated(MicroUsd(1_000_000)));
+    assert_eq!(outcome.unknown_records, 0);
+}
+
+#[test]
+fn the_programs_own_retries_are_counted_and_shown() {
+    let (reading, told) = read(recording!("api_recovered"));
+    assert_eq!(reading.api_retries, 2);
+    // They bore fruit: nothing speaks against as many again.
+    assert_eq!(reading.fruitless_retries, 0);
+    let expect = Activity::ApiRetry {
+        attempt: 1,
+        max: 10,
+        delay_ms: 608,
+        reason: "529 overloaded".into(),
+    };
+    assert_eq!(told[0], expect);
+    let (reading, _) = read(recording!("api_overloaded"));
+    assert_eq!(reading.fruitless_retries, 2);
+}
+
+#[test]
+fn only_trouble_that_may_pass_is_worth_another_session() {
+    let trouble = |rest: &str| result(&format!(r#""subtype":"success","is_error":true,{rest}"#));
+    for (lines, passes) in [
+        (recording!("api_overloaded").to_owned(), true),
+        (recording!("api_529_status").to_owned(), true),
+        (trouble(r#""api_error_status":429"#), true),
+        (
+            trouble(r#""api_error_status":null,"result":"API Error: Connection error.""#),
+            true,
+        ),
+        (
+            trouble(r#""result":"API Error: fetch failed (ECONNREFUSED)""#),
+            true,
+        ),
+        (
+            trouble(r#""result":"Invalid API key · Fix external API key""#),
+            false,
+        ),
+        (trouble(r#""api_error_status":401"#), false),
+        (recording!("api_400").to_owned(), false),
+        (recording!("max_turns").to_owned(), false),
+        (recording!("interrupted").to_owned(), false),
+        (recording!("killed").to_owned(), false),
+        (recording!("success").to_owned(), false),
+    ] {
+        assert_eq!(verdict::is_passing(&read(&lines).0), passes, "{lines}");
+    }
+}
+
+#[test]
+fn the_weakest_source_of_a_cost_is_named() {
+    let source = |lines: &str| outcome(lines, exited(0)).cost.source;
+    assert_eq!(source(recording!("success")), CostSource::Reported);
+    let by_model = |cost: &str| {
+        result(&format!(
+            r#""modelUsage":{{"other":{{"inputTokens":5{cost}}}}}"#
+        ))
+    };
+    assert_eq!(source(&by_model(r#","costUSD":0.1"#)), CostSource::Reported);
+    assert_eq!(source(&by_model("")), CostSource::Unknown);
+}
+
+#[test]
+fn no_bytes_make_the_reader_fall_over() {
+    // A cheap stand-in for the fuzz target: every prefix of every recording, cut anywhere.
+    for lines in [
+        recording!("success"),
+        recording!("api_overloaded"),
+        recording!("budget"),
+    ] {
+        for end in 0..lines.trim_end().len() {
+            let (reading, _) = read(&lines.as_bytes()[..end]);
+            assert_ne!(
+                verdict::outcome(&reading, exited(0)).status,
+                SessionStatus::Success,
+                "{end}"
+            );
+        }
+    }
+}

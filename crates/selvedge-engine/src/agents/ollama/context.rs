@@ -1,0 +1,187 @@
+//! Keeps a conversation within the model's window. The server would cut off the beginning without
+//! a word, which is where the task stands; so what is oldest and least is shortened here first:
+//! what tools answered, then what they were given, then whole exchanges. The opening (system, task,
+//! correction) is never touched.
+
+use serde_json::Value;
+
+use super::wire::{Message, Role};
+
+/// Bytes that one token stands for, at least: prose has more, code about as many.
+pub(super) const BYTES_PER_TOKEN: usize = 3;
+
+/// Answers of tools that are kept whole as long as possible: what the model works on right now.
+const RECENT: usize = 2;
+/// Bytes that are left of a text that is shortened.
+const STUB: usize = 200;
+/// What a message costs beside its text: its role and the template's marks.
+const FRAME: usize = 24;
+
+/// Shortens `messages` until they take at most `budget` bytes, or nothing more can be shortened.
+/// The first `opening` of them stay as they are.
+pub(super) fn fit(messages: &mut Vec<Message>, opening: usize, budget: usize) {
+    let answers = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message.role == Role::Tool);
+    let recent = answers
+        .map(|(at, _)| at)
+        .rev()
+        .nth(RECENT - 1)
+        .unwrap_or(opening)
+        .max(opening);
+    shorten_while_over(messages, opening..recent, budget, shorten_answer);
+    shorten_while_over(messages, opening..recent, budget, shorten_arguments);
+    while total(messages) > budget && drop_oldest_exchange(messages, opening) {}
+    let all = opening..messages.len();
+    shorten_while_over(messages, all.clone(), budget, shorten_answer);
+    shorten_while_over(messages, all, budget, shorten_arguments);
+}
+
+fn shorten_while_over(
+    messages: &mut [Message],
+    which: std::ops::Range<usize>,
+    budget: usize,
+    shorten: fn(&mut Message),
+) {
+    for at in which {
+        if total(messages) <= budget {
+            return;
+        }
+        shorten(&mut messages[at]);
+    }
+}
+
+fn shorten_answer(message: &mut Message) {
+    if message.role == Role::Tool {
+        shorten_text(&mut message.content);
+    }
+}
+
+fn shorten_arguments(message: &mut Message) {
+    for call in &mut message.tool_calls {
+        for (_, value) in &mut call.function.arguments {
+            if let Value::String(text) = value {
+                shorten_text(text);
+            }
+        }
+    }
+}
+
+fn shorten_text(text: &mut String) {
+    if text.len() > 2 * STUB {
+        let left_out = text.len() - STUB;
+        text.truncate(text.floor_char_boundary(STUB));
+        text.extend([
+            "\n[",
+            &left_out.to_string(),
+            " bytes left out to save room]",
+        ]);
+    }
+}
+
+/// Takes out the oldest turn of the model with all that answered it, unless it is the only one.
+fn drop_oldest_exchange(messages: &mut Vec<Message>, opening: usize) -> bool {
+    let turns = messages.iter().enumerate().skip(opening + 1);
+    let next = turns
+        .filter(|(_, message)| message.role == Role::Assistant)
+        .map(|(at, _)| at)
+        .next();
+    if let Some(next) = next {
+        messages.drain(opening..next);
+    }
+    next.is_some()
+}
+
+fn total(messages: &[Message]) -> usize {
+    messages.iter().map(size).sum()
+}
+
+fn size(message: &Message) -> usize {
+    let calls = message.tool_calls.iter().map(|call| {
+        let arguments = call.function.arguments.iter();
+        let arguments = arguments
+            .map(|(name, value)| name.len() + value_size(value))
+            .sum::<usize>();
+        FRAME + call.function.name.len() + arguments
+    });
+    FRAME + message.content.len() + calls.sum::<usize>()
+}
+
+fn value_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        other => other.to_string().len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+    use crate::agents::ollama::wire::{Call, ToolCall};
+
+    const OPENING: usize = 2;
+
+    /// A conversation with an opening and so many exchanges, each with long arguments and a long
+    /// answer.
+    fn conversation(exchanges: usize) -> Vec<Message> {
+        let mut messages = vec![
+            Message::new(Role::System, "system"),
+            Message::new(Role::User, "t".repeat(900)),
+        ];
+        for number in 0..exchanges {
+            let arguments =
+                Map::from_iter([("content".to_owned(), Value::from("a".repeat(1_000)))]);
+            let call = Call {
+                name: "write_file".into(),
+                arguments,
+            };
+            let mut turn = Message::new(Role::Assistant, format!("turn {number}"));
+            turn.tool_calls = vec![ToolCall { function: call }];
+            messages.push(turn);
+            messages.push(Message::new(Role::Tool, "r".repeat(1_000)));
+        }
+        messages
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        let mut messages = conversation(3);
+        let budget = total(&messages);
+        fit(&mut messages, OPENING, budget);
+        assert_eq!(messages, conversation(3));
+    }
+
+    #[test]
+    fn the_oldest_answers_are_shortened_first() {
+        let mut messages = conversation(4);
+        let budget = total(&messages) - 700;
+        fit(&mut messages, OPENING, budget);
+        assert!(total(&messages) <= budget);
+        assert!(
+            messages[3]
+                .content
+                .ends_with("[800 bytes left out to save room]")
+        );
+        assert_eq!(messages[4..], conversation(4)[4..]);
+    }
+
+    #[test]
+    fn every_budget_is_kept_that_can_be_and_the_opening_always() {
+        let opening = conversation(0);
+        for budget in (0..20_000).step_by(100) {
+            let mut messages = conversation(8);
+            fit(&mut messages, OPENING, budget);
+            assert_eq!(messages[..OPENING], opening[..]);
+            assert!(messages.len() >= OPENING + 2, "the last exchange is needed");
+            assert!(
+                total(&messages) <= budget.max(total(&opening) + 700),
+                "{budget}"
+            );
+            // No answer without the turn that asked for it.
+            assert_eq!(messages[OPENING].role, Role::Assistant);
+        }
+    }
+}

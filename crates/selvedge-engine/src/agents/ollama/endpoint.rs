@@ -1,0 +1,128 @@
+//! Where the model server is: from the agent's configuration, else from `OLLAMA_HOST` as Ollama's
+//! own programs read it, else where Ollama listens by default.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+use selvedge_core::model::AgentSpec;
+
+const DEFAULT_ADDRESS: &str = "127.0.0.1";
+const DEFAULT_PORT: u16 = 11434;
+
+/// The address of a model server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::agents) struct Endpoint {
+    base: Url,
+}
+
+/// An address that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not the address of a model server: expected something like http://127.0.0.1:11434"
+)]
+pub(in crate::agents) struct BadAddress(String);
+
+impl Endpoint {
+    /// The server of an agent.
+    pub(in crate::agents) fn of(agent: &AgentSpec) -> Result<Self, BadAddress> {
+        let ours = || std::env::var("OLLAMA_HOST").ok();
+        let told = agent
+            .base_url
+            .clone()
+            .or_else(|| agent.env.get("OLLAMA_HOST").cloned());
+        let told = told
+            .or_else(ours)
+            .filter(|address| !address.trim().is_empty());
+        Self::parse(told.as_deref().unwrap_or(DEFAULT_ADDRESS))
+    }
+
+    fn parse(address: &str) -> Result<Self, BadAddress> {
+        let bad = || BadAddress(address.to_owned());
+        let trimmed = address.trim();
+        let has_scheme = trimmed.contains("://");
+        let text = if has_scheme {
+            trimmed.to_owned()
+        } else {
+            format!("http://{trimmed}")
+        };
+        let mut base = Url::parse(&text).map_err(|_| bad())?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(bad());
+        }
+        if !has_scheme && base.port().is_none() {
+            base.set_port(Some(DEFAULT_PORT)).map_err(|()| bad())?;
+        }
+        // A server is told `0.0.0.0` to listen everywhere; a client cannot speak to that.
+        match host(&base).parse::<IpAddr>() {
+            Ok(IpAddr::V4(any)) if any.is_unspecified() => base.set_host(Some("127.0.0.1")),
+            Ok(IpAddr::V6(any)) if any.is_unspecified() => base.set_host(Some("[::1]")),
+            _ => Ok(()),
+        }
+        .map_err(|_| bad())?;
+        Ok(Self { base })
+    }
+
+    /// The address of one call.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+    }
+
+    /// As people write it.
+    pub(super) fn name(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Whether it is on this machine.
+    pub(in crate::agents) fn is_local(&self) -> bool {
+        let host = host(&self.base);
+        host == "localhost"
+            || host
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+    }
+
+    /// Where to connect to.
+    pub(in crate::agents) fn host_and_port(&self) -> (String, u16) {
+        (
+            host(&self.base).to_owned(),
+            self.base.port_or_known_default().unwrap_or(DEFAULT_PORT),
+        )
+    }
+}
+
+/// The host without the brackets of an IPv6 address.
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_ollama_reads_it() {
+        for (address, url) in [
+            ("127.0.0.1", "http://127.0.0.1:11434/api/chat"),
+            ("0.0.0.0", "http://127.0.0.1:11434/api/chat"),
+            ("[::]:8080", "http://[::1]:8080/api/chat"),
+            ("gpu.lan:1234", "http://gpu.lan:1234/api/chat"),
+            ("http://gpu.lan", "http://gpu.lan/api/chat"),
+            (
+                " https://models.example/ollama/ ",
+                "https://models.example/ollama/api/chat",
+            ),
+        ] {
+            assert_eq!(Endpoint::parse(address).unwrap().url("/api/chat"), url);
+        }
+        for address in ["", "http://", "ftp://x", "http://a b"] {
+            assert!(Endpoint::parse(address).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_is_local() {
+        let is_local = |address| Endpoint::parse(address).unwrap().is_local();
+        assert!(is_local("localhost") && is_local("[::1]:1") && is_local("127.0.0.2"));
+        assert!(!is_local("gpu.lan") && !is_local("10.0.0.1"));
+    }
+}

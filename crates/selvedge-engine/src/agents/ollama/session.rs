@@ -1,0 +1,352 @@
+//! The conversation of one session, turn by turn: ask, carry out what the model calls for, tell it
+//! what came of that, until it answers without a call or a limit is reached.
+
+use std::time::Duration;
+
+use selvedge_core::model::{SessionOutcome, SessionStatus, Usage};
+use selvedge_core::prompt::cannot_satisfy;
+use serde_json::{Value, json};
+
+use super::client::{ChatError, Client, Reply};
+use super::clocks::{Clocks, Stopped};
+use super::endpoint::Endpoint;
+use super::tools::{Answer, Tools};
+use super::transcript::Transcript;
+use super::wire::{Call, ChatRequest, Message, Options, Role, ToolCall};
+use super::{context, instructions, textual, tools};
+use crate::activity::{Activity, Progress};
+use crate::agents::SessionRequest;
+use crate::agents::claim::{bounded, shorten};
+use crate::agents::program::{cannot_write, output_name};
+use crate::agents::retry::{self, Backoff, Wait};
+
+/// Turns of the model when no other limit is set.
+const DEFAULT_TURNS: u32 = 20;
+/// Tokens of context that are asked for, if the model was made for as many. The servers' own
+/// default is a fraction of what this work needs; a larger one takes memory that may not be there.
+const DEFAULT_CONTEXT: usize = 32_768;
+/// Sets another number, as it does for the server.
+const CONTEXT_VARIABLE: &str = "OLLAMA_CONTEXT_LENGTH";
+/// Bytes of a tool's answer.
+const ANSWER_LIMIT: usize = 12 << 10;
+/// Characters of what the attempt before said.
+const PREVIOUS_OUTPUT: usize = 4_000;
+/// Characters of a tool's subject that are shown.
+const SUBJECT: usize = 120;
+
+/// One session.
+pub(super) struct Session<'a> {
+    request: &'a SessionRequest,
+    model: &'a str,
+    backoff: Backoff,
+    clocks: Clocks<'a>,
+    progress: &'a dyn Progress,
+    client: Client<'a>,
+    tools: Tools<'a>,
+    transcript: Transcript,
+    messages: Vec<Message>,
+    /// How many of them open the conversation and are never shortened.
+    opening: usize,
+    described: Option<Value>,
+    options: Options,
+    has_answered: bool,
+    tally: Tally,
+}
+
+/// What a session used.
+#[derive(Debug, Default)]
+struct Tally {
+    usage: Usage,
+    turns: u32,
+    tool_calls: u32,
+    tool_errors: u32,
+    api_retries: u32,
+}
+
+/// How the conversation ended.
+pub(super) type Ending = Result<String, Box<SessionOutcome>>;
+
+impl<'a> Session<'a> {
+    pub(super) fn open(
+        request: &'a SessionRequest,
+        endpoint: &'a Endpoint,
+        model: &'a str,
+        backoff: Backoff,
+        clocks: Clocks<'a>,
+        progress: &'a dyn Progress,
+    ) -> Result<Self, Box<SessionOutcome>> {
+        let path = request.run_dir.join(output_name(request, 0, "stdout"));
+        let transcript = Transcript::create(path.clone());
+        let transcript = transcript.map_err(|error| cannot_write(&path, &error))?;
+        let tools = Tools::new(request, ANSWER_LIMIT).map_err(|error| {
+            let error = format!("cannot open {}: {error}", request.workspace.display());
+            SessionOutcome::failed(SessionStatus::Infra, error)
+        })?;
+        let client = Client::new(endpoint, model)
+            .map_err(|error| SessionOutcome::failed(SessionStatus::Infra, error.to_string()))?;
+        let context = asked_context(request).unwrap_or(DEFAULT_CONTEXT);
+        Ok(Self {
+            request,
+            model,
+            backoff,
+            clocks,
+            progress,
+            client,
+            tools,
+            transcript,
+            messages: Vec::new(),
+            opening: 0,
+            described: Some(tools::described()),
+            options: options(context),
+            has_answered: false,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Carries the conversation to its end: the model's last words, or what else ended it.
+    pub(super) async fn converse(&mut self) -> Ending {
+        self.learn_about_model().await?;
+        self.begin()?;
+        let mut was_told_off = false;
+        let limit = self.request.limits.max_turns.unwrap_or(DEFAULT_TURNS);
+        while self.tally.turns < limit {
+            let reply = self.ask().await?;
+            self.tally.turns += 1;
+            let said = textual::without_thoughts(&reply.content);
+            if !said.is_empty() {
+                self.progress.activity(Activity::Text(said.clone()));
+            }
+            let calls = if reply.calls.is_empty() {
+                textual::calls(&said, tools::is_tool)
+            } else {
+                reply.calls
+            };
+            self.say(turn(&said, &calls))?;
+            if !calls.is_empty() {
+                self.carry_out(&calls).await?;
+            } else if reply.is_cut {
+                self.say(Message::new(Role::User, instructions::CUT_SHORT))?;
+            } else if self.tally.tool_calls == 0 && !was_told_off && cannot_satisfy(&said).is_none()
+            {
+                was_told_off = true;
+                self.say(Message::new(Role::User, instructions::NOTHING_DONE))?;
+            } else {
+                return Ok(said);
+            }
+        }
+        let error = format!("the turn limit of {limit} was reached");
+        Err(Box::new(SessionOutcome::failed(
+            SessionStatus::TurnLimit,
+            error,
+        )))
+    }
+
+    /// The session's account of itself.
+    pub(super) fn account(&self, ending: Ending) -> SessionOutcome {
+        let outcome = match ending {
+            Ok(said) => SessionOutcome {
+                text: bounded(&said),
+                ..SessionOutcome::new(SessionStatus::Success)
+            },
+            Err(outcome) => SessionOutcome {
+                text: bounded(&self.last_words()),
+                ..*outcome
+            },
+        };
+        SessionOutcome {
+            usage: self.tally.usage,
+            turns: Some(self.tally.turns),
+            tool_calls: self.tally.tool_calls,
+            tool_errors: self.tally.tool_errors,
+            api_retries: self.tally.api_retries,
+            survivors_killed: self.tools.survivors_killed,
+            duration_ms: u64::try_from(self.clocks.elapsed().as_millis()).unwrap_or(u64::MAX),
+            transcript: Some(self.transcript.reference()),
+            ..outcome
+        }
+    }
+
+    /// Fits the window to the model, and falls back to written calls where it has no others.
+    async fn learn_about_model(&mut self) -> Result<(), Box<SessionOutcome>> {
+        let shown = match self.client.show(&self.clocks).await {
+            Ok(shown) => shown,
+            Err(error) => return Err(self.gave_up(&error)),
+        };
+        self.has_answered = true;
+        if let Some(length) = shown.context_length() {
+            self.options = options(self.options.num_ctx.min(length));
+        }
+        if !shown.has_tools() {
+            self.described = None;
+            let note = format!(
+                "{} has no tool calls of its own; it is asked to write them",
+                self.model
+            );
+            self.progress.activity(Activity::Note(note));
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), Box<SessionOutcome>> {
+        let system = match &self.described {
+            Some(_) => instructions::SYSTEM.to_owned(),
+            None => instructions::system_with_tools(&tools::described()),
+        };
+        let prompt = &self.request.prompt;
+        let mut opening = vec![
+            Message::new(Role::System, system),
+            Message::new(Role::User, prompt.task.clone()),
+        ];
+        if let Some(correction) = &prompt.correction {
+            let said = self
+                .request
+                .previous_output
+                .as_deref()
+                .unwrap_or_default()
+                .trim();
+            let said = if said.is_empty() {
+                instructions::NO_ANSWER
+            } else {
+                end_of(said)
+            };
+            opening.push(Message::new(Role::Assistant, said));
+            opening.push(Message::new(Role::User, correction.clone()));
+        }
+        self.opening = opening.len();
+        opening
+            .into_iter()
+            .try_for_each(|message| self.say(message))
+    }
+
+    /// Asks for the next turn; again, while what goes wrong may pass.
+    async fn ask(&mut self) -> Result<Reply, Box<SessionOutcome>> {
+        let budget = (self.options.num_ctx - self.options.num_predict) * context::BYTES_PER_TOKEN;
+        context::fit(&mut self.messages, self.opening, budget);
+        let granted = self.request.agent.api_retries;
+        for retry in 1_u32.. {
+            let request = ChatRequest {
+                model: self.model,
+                messages: &self.messages,
+                tools: self.described.as_ref(),
+                stream: true,
+                options: self.options,
+            };
+            let error = match self.client.chat(&request, &self.clocks).await {
+                Ok(reply) => {
+                    self.has_answered = true;
+                    self.tally.usage = self.tally.usage + reply.usage;
+                    return Ok(reply);
+                }
+                Err(error) => error,
+            };
+            if retry > granted || !error.is_passing(self.has_answered) {
+                return Err(self.gave_up(&error));
+            }
+            let delay = self
+                .backoff
+                .delay(retry, error.retry_after(), retry::random());
+            self.wait(retry, delay, &error).await?;
+        }
+        Err(Box::new(SessionOutcome::new(SessionStatus::Failed)))
+    }
+
+    async fn wait(
+        &mut self,
+        retry: u32,
+        delay: Duration,
+        error: &ChatError,
+    ) -> Result<(), Box<SessionOutcome>> {
+        self.tally.api_retries += 1;
+        self.progress.activity(Activity::ApiRetry {
+            attempt: retry,
+            max: self.request.agent.api_retries,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            reason: error.to_string(),
+        });
+        match retry::wait(delay, self.clocks.wall_left(), self.clocks.cancel()).await {
+            Wait::Over => Ok(()),
+            Wait::TooLong => Err(self.gave_up(error)),
+            Wait::Cancelled => Err(Box::new(self.clocks.outcome(Stopped::Cancelled))),
+        }
+    }
+
+    async fn carry_out(&mut self, calls: &[Call]) -> Result<(), Box<SessionOutcome>> {
+        for call in calls {
+            self.tally.tool_calls += 1;
+            let subject = shorten(tools::subject(call).trim(), SUBJECT);
+            self.progress.activity(Activity::ToolStarted {
+                name: call.name.clone(),
+                subject,
+            });
+            let (ok, told) = match self.tools.answer(call, &self.clocks).await {
+                Answer::Done(told) => (true, told),
+                Answer::Failed(told) => (false, format!("ERROR: {told}")),
+                Answer::Over(outcome) => return Err(outcome),
+            };
+            self.tally.tool_errors += u32::from(!ok);
+            self.progress.activity(Activity::ToolEnded {
+                name: call.name.clone(),
+                ok,
+            });
+            let mut answer = Message::new(Role::Tool, told);
+            answer.tool_name = Some(call.name.clone());
+            self.say(answer)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a message to the conversation and to the transcript.
+    fn say(&mut self, message: Message) -> Result<(), Box<SessionOutcome>> {
+        let written = self.transcript.add(&json!(message));
+        self.messages.push(message);
+        written.map_err(|error| {
+            let error = format!("cannot write the transcript: {error}");
+            Box::new(SessionOutcome::failed(SessionStatus::Infra, error))
+        })
+    }
+
+    fn gave_up(&self, error: &ChatError) -> Box<SessionOutcome> {
+        Box::new(match error {
+            ChatError::Stopped(stopped) => self.clocks.outcome(*stopped),
+            error => SessionOutcome::failed(SessionStatus::Failed, error.to_string()),
+        })
+    }
+
+    fn last_words(&self) -> String {
+        let said = self.messages.iter().skip(self.opening).rev();
+        let mut said = said.filter(|message| message.role == Role::Assistant);
+        let last = said.find(|message| !message.content.is_empty());
+        last.map(|message| message.content.clone())
+            .unwrap_or_default()
+    }
+}
+
+/// A turn of the model as the conversation keeps it.
+fn turn(said: &str, calls: &[Call]) -> Message {
+    let tool_calls = calls
+        .iter()
+        .map(|call| ToolCall {
+            function: call.clone(),
+        })
+        .collect();
+    Message {
+        tool_calls,
+        ..Message::new(Role::Assistant, said)
+    }
+}
+
+fn options(num_ctx: usize) -> Options {
+    Options {
+        num_ctx,
+        num_predict: num_ctx / 4,
+    }
+}
+
+fn asked_context(request: &SessionRequest) -> Option<usize> {
+    request.agent.env.get(CONTEXT_VARIABLE)?.trim().parse().ok()
+}
+
+fn end_of(text: &str) -> &str {
+    let from = text.char_indices().rev().nth(PREVIOUS_OUTPUT - 1);
+    from.map_or(text, |(at, _)| &text[at..])
+}

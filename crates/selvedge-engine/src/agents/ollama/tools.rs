@@ -1,0 +1,198 @@
+//! The tools that a model works with: what it is told of them, and who carries out a call. What
+//! goes wrong in a tool is told to the model, which may do better; only what ends the session
+//! (cancelled, the machinery failed) is not.
+
+mod arguments;
+mod files;
+mod find;
+mod run;
+
+use std::sync::Arc;
+
+use selvedge_core::model::SessionOutcome;
+use serde_json::{Value, json};
+
+use self::arguments::Arguments;
+use super::clocks::Clocks;
+use super::confined::Root;
+use super::wire::Call;
+use crate::agents::SessionRequest;
+
+/// What came of a call.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// For the model.
+    Done(String),
+    /// For the model: what it did wrong, or what failed.
+    Failed(String),
+    /// The session is over.
+    Over(Box<SessionOutcome>),
+}
+
+impl From<Result<String, String>> for Answer {
+    fn from(result: Result<String, String>) -> Self {
+        match result {
+            Ok(said) => Self::Done(said),
+            Err(said) => Self::Failed(said),
+        }
+    }
+}
+
+/// The tools of one session.
+#[derive(Debug)]
+pub(super) struct Tools<'a> {
+    request: &'a SessionRequest,
+    root: Arc<Root>,
+    /// Bytes of one answer.
+    answer_limit: usize,
+    /// Processes that outlived their commands and were ended.
+    pub(super) survivors_killed: u32,
+}
+
+const NAMES: [&str; 6] = [
+    "list_files",
+    "read_file",
+    "search",
+    "edit_file",
+    "write_file",
+    "run_command",
+];
+
+/// Whether there is a tool of this name.
+pub(super) fn is_tool(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// The tools as the model is told of them.
+pub(super) fn described() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let number = |about: &str| json!({"type": "integer", "description": about});
+    let path = || text("Path below the repository, such as src/main.py");
+    let tool = |name: &str, about: &str, properties: Value, required: &[&str]| {
+        json!({"type": "function", "function": {
+            "name": name,
+            "description": about,
+            "parameters": {"type": "object", "properties": properties, "required": required},
+        }})
+    };
+    json!([
+        tool(
+            "list_files",
+            "Lists the files of the repository, or of one directory, without ignored ones.",
+            json!({"path": text("Directory; the whole repository when left out")}),
+            &[],
+        ),
+        tool(
+            "read_file",
+            "Reads a text file, or a range of its lines.",
+            json!({
+                "path": path(),
+                "start_line": number("First line, counted from 1"),
+                "line_count": number("How many lines"),
+            }),
+            &["path"],
+        ),
+        tool(
+            "search",
+            "Finds lines that match a regular expression, with file and line number.",
+            json!({
+                "pattern": text("Regular expression"),
+                "path": text("File or directory; the whole repository when left out"),
+            }),
+            &["pattern"],
+        ),
+        tool(
+            "edit_file",
+            "Replaces a piece of a file. The piece must occur in it exactly once.",
+            json!({
+                "path": path(),
+                "old_text": text("The piece as it stands in the file, with its indentation"),
+                "new_text": text("What is to stand there instead"),
+            }),
+            &["path", "old_text", "new_text"],
+        ),
+        tool(
+            "write_file",
+            "Writes a whole file; makes it and its directories when they are missing.",
+            json!({"path": path(), "content": text("All of the file's text")}),
+            &["path", "content"],
+        ),
+        tool(
+            "run_command",
+            "Runs a shell command in the repository and tells its output and exit code. \
+             Whatever it leaves running in the background is ended with it.",
+            json!({
+                "command": text("Command line for sh"),
+                "timeout_seconds": number("When to give up; 120 when left out"),
+            }),
+            &["command"],
+        ),
+    ])
+}
+
+/// What a call is about, in a few words, for people who watch.
+pub(super) fn subject(call: &Call) -> String {
+    let arguments = Arguments::of(call);
+    let told = [arguments.command(), arguments.path(), arguments.pattern()];
+    told.into_iter()
+        .flatten()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+impl<'a> Tools<'a> {
+    pub(super) fn new(request: &'a SessionRequest, answer_limit: usize) -> std::io::Result<Self> {
+        let root = Arc::new(Root::open(&request.workspace)?);
+        Ok(Self {
+            request,
+            root,
+            answer_limit,
+            survivors_killed: 0,
+        })
+    }
+
+    /// Carries out a call.
+    pub(super) async fn answer(&mut self, call: &Call, clocks: &Clocks<'_>) -> Answer {
+        if call.name == "run_command" {
+            return self.run_command(call, clocks).await;
+        }
+        let (root, limit, call) = (Arc::clone(&self.root), self.answer_limit, call.clone());
+        let work = tokio::task::spawn_blocking(move || on_files(&root, limit, &call).into());
+        match clocks.watch(work).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Answer::Failed("the tool failed".to_owned()),
+            Err(stopped) => Answer::Over(Box::new(clocks.outcome(stopped))),
+        }
+    }
+}
+
+fn on_files(root: &Root, limit: usize, call: &Call) -> Result<String, String> {
+    let arguments = Arguments::of(call);
+    match call.name.as_str() {
+        "list_files" => find::list(root, arguments, limit),
+        "read_file" => files::read(root, arguments, limit),
+        "search" => find::search(root, arguments, limit),
+        "edit_file" => files::edit(root, arguments),
+        "write_file" => files::write(root, arguments),
+        other => Err(format!(
+            "there is no tool `{other}`; there are {}",
+            NAMES.join(", ")
+        )),
+    }
+}
+
+/// At most `limit` bytes of a text, the beginning and the end of it.
+fn head_and_tail(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(limit / 2);
+    let tail = text.ceil_char_boundary(text.len() - limit / 2);
+    let left_out = tail - head;
+    format!(
+        "{}\n[{left_out} bytes left out]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}

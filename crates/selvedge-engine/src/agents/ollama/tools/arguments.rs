@@ -1,0 +1,77 @@
+//! What a model passes to a tool, read leniently: other names that models have learnt for the same
+//! thing, and numbers that are written as text.
+
+use serde_json::{Map, Value};
+
+use super::super::wire::Call;
+
+/// The arguments of one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    given: &'a Map<String, Value>,
+}
+
+const PATH: &[&str] = &["path", "file_path", "filename", "file", "directory", "dir"];
+const PATTERN: &[&str] = &["pattern", "query", "regex"];
+const COMMAND: &[&str] = &["command", "cmd"];
+const CONTENT: &[&str] = &["content", "contents", "text"];
+const OLD_TEXT: &[&str] = &["old_text", "old_string", "old_str", "search"];
+const NEW_TEXT: &[&str] = &["new_text", "new_string", "new_str", "replace"];
+
+impl<'a> Arguments<'a> {
+    pub(super) fn of(call: &'a Call) -> Self {
+        Self {
+            given: &call.arguments,
+        }
+    }
+
+    pub(super) fn path(self) -> Option<&'a str> {
+        self.text(PATH).ok().filter(|path| !path.trim().is_empty())
+    }
+
+    pub(super) fn pattern(self) -> Option<&'a str> {
+        self.text(PATTERN).ok()
+    }
+
+    pub(super) fn command(self) -> Option<&'a str> {
+        self.text(COMMAND).ok()
+    }
+
+    pub(super) fn needed_path(self) -> Result<&'a str, String> {
+        self.text(PATH)
+    }
+
+    pub(super) fn needed_pattern(self) -> Result<&'a str, String> {
+        self.text(PATTERN)
+    }
+
+    pub(super) fn needed_command(self) -> Result<&'a str, String> {
+        self.text(COMMAND)
+    }
+
+    pub(super) fn content(self) -> Result<&'a str, String> {
+        self.text(CONTENT)
+    }
+
+    pub(super) fn old_text(self) -> Result<&'a str, String> {
+        self.text(OLD_TEXT)
+    }
+
+    pub(super) fn new_text(self) -> Result<&'a str, String> {
+        self.text(NEW_TEXT)
+    }
+
+    pub(super) fn number(self, name: &str) -> Option<u64> {
+        match self.given.get(name)? {
+            Value::String(text) => text.trim().parse().ok(),
+            value => value.as_u64(),
+        }
+    }
+
+    fn text(self, names: &[&str]) -> Result<&'a str, String> {
+        let given = names
+            .iter()
+            .find_map(|name| self.given.get(*name)?.as_str());
+        given.ok_or_else(|| format!("the argument `{}` is missing; it is a text", names[0]))
+    }
+}

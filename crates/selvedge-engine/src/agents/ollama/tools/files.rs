@@ -1,0 +1,77 @@
+//! Reading, editing and writing one file.
+
+use std::fmt::Write;
+
+use super::super::confined::Root;
+use super::arguments::Arguments;
+
+/// Lines of a file that are told when no other number is asked for.
+const LINES: usize = 400;
+
+pub(super) fn read(root: &Root, arguments: Arguments<'_>, limit: usize) -> Result<String, String> {
+    let text = text_of(root, arguments.needed_path()?)?;
+    let whole = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+    let first = whole(arguments.number("start_line")).unwrap_or(1).max(1);
+    let most = whole(arguments.number("line_count")).unwrap_or(LINES);
+    let total = text.lines().count();
+    let mut told = String::new();
+    let mut last = first - 1;
+    for line in text.lines().skip(first - 1).take(most) {
+        if told.len() + line.len() > limit && last >= first {
+            break;
+        }
+        told.push_str(&super::head_and_tail(line, limit));
+        told.push('\n');
+        last += 1;
+    }
+    if first > 1 || last < total {
+        let _ = writeln!(told, "[lines {first} to {last} of {total}]");
+    }
+    Ok(if text.is_empty() {
+        "[the file is empty]".to_owned()
+    } else {
+        told
+    })
+}
+
+pub(super) fn edit(root: &Root, arguments: Arguments<'_>) -> Result<String, String> {
+    let (path, old, new) = (
+        arguments.needed_path()?,
+        arguments.old_text()?,
+        arguments.new_text()?,
+    );
+    let text = text_of(root, path)?;
+    if old.is_empty() {
+        return Err("old_text is empty; to write a whole file use write_file".to_owned());
+    }
+    match text.matches(old).count() {
+        1 => {}
+        0 => {
+            return Err(format!(
+                "old_text does not stand in `{path}`; read the file again and copy it exactly"
+            ));
+        }
+        many => {
+            return Err(format!(
+                "old_text stands {many} times in `{path}`; add lines around it until it is unique"
+            ));
+        }
+    }
+    let changed = text.replacen(old, new, 1);
+    root.write(path, changed.as_bytes())
+        .map_err(|error| error.to_string())?;
+    Ok(format!("changed `{path}`"))
+}
+
+pub(super) fn write(root: &Root, arguments: Arguments<'_>) -> Result<String, String> {
+    let (path, content) = (arguments.needed_path()?, arguments.content()?);
+    root.write(path, content.as_bytes())
+        .map_err(|error| error.to_string())?;
+    Ok(format!("wrote {} bytes to `{path}`", content.len()))
+}
+
+fn text_of(root: &Root, path: &str) -> Result<String, String> {
+    let bytes = root.read(path).map_err(|error| error.to_string())?;
+    // Editing a file that is no text would change bytes that nobody asked to change.
+    String::from_utf8(bytes).map_err(|_| format!("`{path}` is not a text file (no UTF-8)"))
+}

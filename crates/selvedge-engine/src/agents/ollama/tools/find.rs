@@ -1,0 +1,126 @@
+//! Listing and searching files, without what git ignores and without git's own.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use regex::{Regex, RegexBuilder};
+
+use super::super::confined::Root;
+use super::arguments::Arguments;
+use crate::agents::claim::shorten;
+
+/// Files that are listed.
+const LISTED: usize = 500;
+/// Files that are looked into.
+const SEARCHED: usize = 20_000;
+/// Bytes of a file that is looked into; a larger one is passed over.
+const SEARCHED_BYTES: usize = 1 << 20;
+/// Lines that are told.
+const MATCHES: usize = 100;
+/// Characters of a line that are told.
+const LINE: usize = 200;
+/// Bytes of memory that a regular expression may take.
+const PATTERN_LIMIT: usize = 1 << 20;
+
+pub(super) fn list(root: &Root, arguments: Arguments<'_>, limit: usize) -> Result<String, String> {
+    let directory = root
+        .directory(arguments.path().unwrap_or("."))
+        .map_err(|e| e.to_string())?;
+    let mut told = String::new();
+    let mut listed = 0;
+    let mut left_out = 0;
+    for file in files_below(&directory) {
+        let name = name_below(root, &file);
+        if listed >= LISTED || told.len() + name.len() > limit {
+            left_out += 1;
+            continue;
+        }
+        told.push_str(&name);
+        told.push('\n');
+        listed += 1;
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            told,
+            "[{left_out} more files; list a directory to see them]"
+        );
+    }
+    Ok(if told.is_empty() {
+        "[no files]".to_owned()
+    } else {
+        told
+    })
+}
+
+pub(super) fn search(
+    root: &Root,
+    arguments: Arguments<'_>,
+    limit: usize,
+) -> Result<String, String> {
+    let pattern = compile(arguments.needed_pattern()?)?;
+    let path = arguments.path().unwrap_or(".");
+    let files: Vec<PathBuf> = if let Ok(directory) = root.directory(path) {
+        files_below(&directory).take(SEARCHED).collect()
+    } else {
+        root.read(path).map_err(|error| error.to_string())?;
+        vec![root.below(path).map_err(|error| error.to_string())?]
+    };
+    let mut told = String::new();
+    let mut matches = 0;
+    for file in files {
+        let name = name_below(root, &file);
+        let Ok(bytes) = root.read(&name) else {
+            continue;
+        };
+        if bytes.len() > SEARCHED_BYTES || bytes.contains(&0) {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        for (number, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| pattern.is_match(line))
+        {
+            if matches >= MATCHES || told.len() > limit {
+                told.push_str("[more matches left out; search for something more exact]\n");
+                return Ok(told);
+            }
+            let line = shorten(line.trim(), LINE);
+            let _ = writeln!(told, "{name}:{}: {line}", number + 1);
+            matches += 1;
+        }
+    }
+    Ok(if told.is_empty() {
+        "[no matches]".to_owned()
+    } else {
+        told
+    })
+}
+
+/// The pattern as a regular expression; taken literally where it is none.
+fn compile(pattern: &str) -> Result<Regex, String> {
+    let build = |text: &str| RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
+    build(pattern)
+        .or_else(|_| build(&regex::escape(pattern)))
+        .map_err(|error| format!("the pattern cannot be used: {error}"))
+}
+
+/// Every file below a directory that git would not ignore, in order; no symbolic link is followed.
+fn files_below(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let walk = WalkBuilder::new(directory)
+        .hidden(false)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .sort_by_file_name(Ord::cmp)
+        .build();
+    walk.filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+}
+
+fn name_below(root: &Root, file: &Path) -> String {
+    root.name_of(file).to_string_lossy().into_owned()
+}

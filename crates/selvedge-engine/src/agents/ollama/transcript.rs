@@ -1,0 +1,57 @@
+//! What was said in a session, one JSON object a line, in the file where other agents' output
+//! stands. It is written as it happens, so that a session that is cut off has one too.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use selvedge_core::model::OutputRef;
+use serde_json::Value;
+
+/// Bytes that the file takes.
+const CAP: u64 = 64 << 20;
+
+/// The transcript of a session.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    left_out: u64,
+}
+
+impl Transcript {
+    pub(super) fn create(path: PathBuf) -> io::Result<Self> {
+        Ok(Self {
+            file: File::create(&path)?,
+            path,
+            bytes: 0,
+            left_out: 0,
+        })
+    }
+
+    /// Adds a line. The files of a run stand on a local disk: this is as good as immediate.
+    pub(super) fn add(&mut self, entry: &Value) -> io::Result<()> {
+        let line = format!("{entry}\n");
+        let length = line.len() as u64;
+        self.bytes += length;
+        if self.bytes - self.left_out > CAP {
+            self.left_out += length;
+            return Ok(());
+        }
+        self.file.write_all(line.as_bytes())
+    }
+
+    pub(super) fn reference(&self) -> OutputRef {
+        OutputRef {
+            file: self
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            bytes: self.bytes,
+            left_out: self.left_out,
+        }
+    }
+}

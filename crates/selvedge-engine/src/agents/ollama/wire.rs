@@ -1,0 +1,135 @@
+//! Ollama's `/api/chat` as types: what is sent, and what is read of the answer. Every field of the
+//! answer may be missing.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// One request.
+#[derive(Debug, Serialize)]
+pub(super) struct ChatRequest<'a> {
+    pub(super) model: &'a str,
+    pub(super) messages: &'a [Message],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a Value>,
+    pub(super) stream: bool,
+    pub(super) options: Options,
+}
+
+/// What the server's defaults are too small for.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Options {
+    /// Tokens of context. What does not fit is cut off by the server without a word.
+    pub(super) num_ctx: usize,
+    /// Tokens of one answer at most: a small model may never stop.
+    pub(super) num_predict: usize,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// One message of the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Message {
+    pub(super) role: Role,
+    pub(super) content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<ToolCall>,
+    /// On a tool's answer: which tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_name: Option<String>,
+}
+
+impl Message {
+    pub(super) fn new(role: Role, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_name: None,
+        }
+    }
+}
+
+/// The model wants to use a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ToolCall {
+    pub(super) function: Call,
+}
+
+/// Which tool, on what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Call {
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "object_or_its_text")]
+    pub(super) arguments: Map<String, Value>,
+}
+
+/// One line of the answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Chunk {
+    pub(super) message: Option<ChunkMessage>,
+    pub(super) done: bool,
+    pub(super) done_reason: Option<String>,
+    pub(super) prompt_eval_count: Option<u64>,
+    pub(super) eval_count: Option<u64>,
+    /// In the middle of a stream: the server gave up.
+    pub(super) error: Option<String>,
+}
+
+/// What a line adds to the answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ChunkMessage {
+    pub(super) content: Option<String>,
+    pub(super) tool_calls: Option<Vec<ToolCall>>,
+}
+
+/// The body of an HTTP error.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ErrorBody {
+    pub(super) error: String,
+}
+
+/// What `/api/show` says of a model.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shown {
+    pub(super) model_info: Map<String, Value>,
+    pub(super) capabilities: Option<Vec<String>>,
+}
+
+impl Shown {
+    /// Tokens that the model was made for.
+    pub(super) fn context_length(&self) -> Option<usize> {
+        let mut info = self.model_info.iter();
+        let (_, length) = info.find(|(name, _)| name.ends_with(".context_length"))?;
+        usize::try_from(length.as_u64()?).ok()
+    }
+
+    /// Whether it can call tools. An older server does not say; then it is tried.
+    pub(super) fn has_tools(&self) -> bool {
+        self.capabilities
+            .as_ref()
+            .is_none_or(|all| all.iter().any(|one| one == "tools"))
+    }
+}
+
+/// Arguments as an object; or as its JSON text, which is how OpenAI's API has it.
+pub(super) fn object_or_its_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Map<String, Value>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Object(arguments) => arguments,
+        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
+        _ => Map::new(),
+    })
+}

@@ -1,0 +1,109 @@
+//! Whether an agent's program is there at all, asked before anything is run or paid for.
+
+use std::ffi::OsStr;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Access, access};
+use selvedge_core::model::{AgentKind, AgentSpec};
+
+use super::env;
+use super::ollama::Endpoint;
+
+/// How to get the programs that people ask for most.
+const INSTALLING: &[(&str, &str)] = &[
+    ("claude", "npm install -g @anthropic-ai/claude-code"),
+    ("codex", "npm install -g @openai/codex"),
+    ("gemini", "npm install -g @google/gemini-cli"),
+    ("qwen", "npm install -g @qwen-code/qwen-code"),
+    ("opencode", "npm install -g opencode-ai"),
+    ("aider", "pipx install aider-chat"),
+    ("mini", "pipx install mini-swe-agent"),
+    ("ollama", "see https://ollama.com/download"),
+];
+
+/// A local server answers at once, or not at all.
+const KNOCK: Duration = Duration::from_millis(500);
+
+/// An agent cannot run: its program is not on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("agent `{agent}` needs the program `{program}`, which is not there{}", hint(how_to_install.as_deref()))]
+pub struct Missing {
+    /// The agent's name.
+    pub agent: String,
+    /// Its program.
+    pub program: String,
+    /// A command or an address, where one is known.
+    pub how_to_install: Option<String>,
+}
+
+fn hint(how: Option<&str>) -> String {
+    how.map(|how| format!("; to install it: {how}"))
+        .unwrap_or_default()
+}
+
+/// Looks for the program of an agent that is to work in `workspace`, where the agent's own
+/// environment would find it.
+pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
+    let environment = env::for_agent(agent, &env::ours());
+    let path = environment
+        .get(OsStr::new("PATH"))
+        .map(AsRef::as_ref)
+        .unwrap_or_default();
+    let is_there = |program: &str| find(program, path, workspace).is_some();
+    let program = match agent.kind {
+        AgentKind::Claude => agent.program.first().map_or("claude", String::as_str),
+        // An agent without a program is refused when it runs.
+        AgentKind::Command | AgentKind::Shell => match agent.program.first() {
+            Some(program) => program,
+            None => return Ok(()),
+        },
+        // What is needed is the server; the program matters only where it would have to run here.
+        AgentKind::Ollama if is_served_elsewhere(agent) => return Ok(()),
+        AgentKind::Ollama => "ollama",
+    };
+    if is_there(program) {
+        return Ok(());
+    }
+    let name = Path::new(program)
+        .file_name()
+        .and_then(OsStr::to_str)
+        .unwrap_or(program);
+    let known = INSTALLING.iter().find(|(known, _)| *known == name);
+    Err(Missing {
+        agent: agent.name.clone(),
+        program: program.to_owned(),
+        how_to_install: known.map(|(_, how)| (*how).to_owned()),
+    })
+}
+
+/// The executable file that a program's name means, as `execvp` finds it.
+fn find(program: &str, path: &OsStr, workspace: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(workspace.join(program)).filter(|file| is_executable(file));
+    }
+    let directories = std::env::split_paths(path);
+    // An empty entry means the directory that the program is started in.
+    directories
+        .map(|directory| workspace.join(directory).join(program))
+        .find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}
+
+fn is_served_elsewhere(agent: &AgentSpec) -> bool {
+    let Ok(endpoint) = Endpoint::of(agent) else {
+        return true;
+    };
+    !endpoint.is_local() || answers(&endpoint)
+}
+
+fn answers(endpoint: &Endpoint) -> bool {
+    let addresses = endpoint.host_and_port().to_socket_addrs();
+    addresses.is_ok_and(|mut addresses| {
+        addresses.any(|address| TcpStream::connect_timeout(&address, KNOCK).is_ok())
+    })
+}

@@ -1,0 +1,210 @@
+//! One supervised program as an agent's session: where its prompt and its output lie, what it is
+//! allowed, and what of its end does not depend on which agent it was.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use selvedge_core::model::{OutputRef, SessionOutcome, SessionStatus};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::SessionRequest;
+use super::claim::last_words;
+use super::env::Environment;
+use crate::activity::{Activity, Progress};
+use crate::process::capture::{Captured, Consumer, Plan, StreamPlan};
+use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, Streams};
+
+/// Activities on their way to whoever watches; what does not fit is dropped.
+const ACTIVITIES: usize = 256;
+
+/// A program to run for a session.
+pub(super) struct Launch {
+    pub(super) argv: Vec<String>,
+    pub(super) env: Environment,
+    pub(super) stdin: Stdin,
+    pub(super) streams: Streams,
+    /// What is left of the session's wall time.
+    pub(super) wall: Duration,
+    /// Which try of the attempt it is, from 0: each has an output file of its own.
+    pub(super) retry: u32,
+}
+
+/// Where a consumer tells what it hears.
+pub(super) type Told = mpsc::Sender<Activity>;
+
+/// Runs it to its end, passing on what the consumer tells meanwhile. The error is the outcome of a
+/// session that could not begin.
+pub(super) async fn run<C: Consumer + 'static>(
+    request: &SessionRequest,
+    launch: Launch,
+    consumer: impl FnOnce(Told) -> C,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Ended, SessionOutcome> {
+    let file = |stream| {
+        request
+            .run_dir
+            .join(output_name(request, launch.retry, stream))
+    };
+    let (told, mut heard) = mpsc::channel(ACTIVITIES);
+    let plan = Plan {
+        stdout: StreamPlan::to_file(file("stdout")).with_consumer(consumer(told)),
+        stderr: StreamPlan::to_file(file("stderr")),
+    };
+    let limits = Limits {
+        wall: Some(launch.wall),
+        silence: Some(Duration::from_millis(request.limits.silence_ms)),
+    };
+    let command = Command {
+        env: launch.env.into_iter().collect(),
+        stdin: launch.stdin,
+        streams: launch.streams,
+        lock: Some(request.lock.clone()),
+        ..Command::new(
+            launch.argv.into_iter().map(Into::into).collect(),
+            &request.workspace,
+            &request.tag,
+        )
+    };
+    let prepared = Session::prepare(&request.supervisor, &command)
+        .await
+        .map_err(|error| SessionOutcome::failed(SessionStatus::Infra, error.to_string()))?;
+    let mut work = pin!(process::run(prepared, limits, plan, cancel));
+    let ended = loop {
+        tokio::select! {
+            ended = &mut work => break ended,
+            Some(activity) = heard.recv() => progress.activity(activity),
+        }
+    };
+    while let Ok(activity) = heard.try_recv() {
+        progress.activity(activity);
+    }
+    Ok(ended)
+}
+
+/// Bytes of a printed line that are shown while a program runs.
+pub(super) const SHOWN_LINE: usize = 2_000;
+
+/// Tells a printed line as the agent's words.
+pub(super) fn show(told: &Told, line: &[u8]) {
+    let shown = line.get(..SHOWN_LINE).unwrap_or(line);
+    let text = String::from_utf8_lossy(shown).trim_end().to_owned();
+    if !text.is_empty() {
+        // Activity is lossy: what does not fit is dropped.
+        let _ = told.try_send(Activity::Text(text));
+    }
+}
+
+/// Writes what goes to the program's standard input beside its output.
+pub(super) async fn prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
+    let path = request
+        .run_dir
+        .join(format!("attempt-{}.prompt", request.run_number));
+    match tokio::fs::write(&path, request.prompt.whole()).await {
+        Ok(()) => Ok(path),
+        Err(error) => Err(cannot_write(&path, &error)),
+    }
+}
+
+/// The outcome of a session whose own files cannot be written.
+pub(super) fn cannot_write(path: &std::path::Path, error: &io::Error) -> SessionOutcome {
+    let error = format!("cannot write {}: {error}", path.display());
+    SessionOutcome::failed(SessionStatus::Infra, error)
+}
+
+/// The name of a file of the session's output, below the run's directory.
+pub(super) fn output_name(request: &SessionRequest, retry: u32, stream: &str) -> String {
+    let number = request.run_number;
+    match retry {
+        0 => format!("attempt-{number}.{stream}"),
+        retry => format!("attempt-{number}.retry-{retry}.{stream}"),
+    }
+}
+
+/// The error of a session that ended in a way that says nothing about the agent: the machinery
+/// failed, or something of its tree is still alive, and then nothing may be verified.
+pub(super) fn infrastructure(ended: &Ended) -> Option<String> {
+    Some(match &ended.how {
+        How::SpawnFailed(failure) => failure.to_string(),
+        How::CaptureFailed(error) => error.to_string(),
+        How::Lost => "the session's supervisor was lost".to_owned(),
+        _ if !ended.tree.survivors.is_empty() => {
+            let names = ended
+                .tree
+                .survivors
+                .iter()
+                .map(|it| format!("{} ({})", it.pid, it.name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            format!("processes of the session could not be ended: {names}")
+        }
+        _ => return None,
+    })
+}
+
+/// The outcome of a program whose own records say nothing: its exit, or who stopped it.
+pub(super) fn by_exit(request: &SessionRequest, ended: &Ended) -> SessionOutcome {
+    let failed = |what: String| {
+        let said = [&ended.stderr, &ended.stdout].map(|stream| last_words(&excerpt(stream)));
+        let error = match said.into_iter().find(|said| !said.is_empty()) {
+            None => what,
+            Some(said) => format!("{what}: {said}"),
+        };
+        SessionOutcome::failed(SessionStatus::Failed, error)
+    };
+    if let Some(error) = infrastructure(ended) {
+        return SessionOutcome::failed(SessionStatus::Infra, error);
+    }
+    match &ended.how {
+        How::Exited(0) => SessionOutcome::new(SessionStatus::Success),
+        How::Exited(code) => failed(format!("exited with code {code}")),
+        How::Signalled(signal) => failed(format!("ended by signal {signal}")),
+        How::TimedOut => ran_out(request.limits.wall_ms, "no end"),
+        How::Silent => ran_out(request.limits.silence_ms, "no output"),
+        How::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
+        How::SpawnFailed(_) | How::CaptureFailed(_) | How::Lost => {
+            SessionOutcome::new(SessionStatus::Infra)
+        }
+    }
+}
+
+/// The outcome of a session that one of the two clocks ended.
+pub(super) fn ran_out(limit_ms: u64, lacking: &str) -> SessionOutcome {
+    let error = format!(
+        "{lacking} within {} s",
+        Duration::from_millis(limit_ms).as_secs_f64()
+    );
+    SessionOutcome::failed(SessionStatus::Timeout, error)
+}
+
+/// Adds what the supervisor knows of a session, however it ended.
+pub(super) fn with_facts(outcome: SessionOutcome, ended: &Ended) -> SessionOutcome {
+    let transcript = ended.stdout.file.as_ref().map(|stored| OutputRef {
+        file: stored
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        bytes: ended.stdout.bytes,
+        left_out: stored.left_out,
+    });
+    SessionOutcome {
+        duration_ms: u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX),
+        survivors_killed: u32::try_from(ended.tree.ended).unwrap_or(u32::MAX),
+        transcript,
+        ..outcome
+    }
+}
+
+/// What is kept in memory of a stream: its beginning and its end, as text.
+pub(super) fn excerpt(stream: &Captured) -> String {
+    let mut bytes = stream.head.clone();
+    if stream.omitted() > 0 {
+        bytes.extend_from_slice(format!("\n[{} bytes left out]\n", stream.omitted()).as_bytes());
+    }
+    bytes.extend_from_slice(&stream.tail);
+    String::from_utf8_lossy(&bytes).into_owned()
+}

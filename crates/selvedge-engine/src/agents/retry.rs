@@ -1,0 +1,147 @@
+//! When a model's API is asked again, and after how long. Verification retries are none of this:
+//! what is tried again here is the transport, not the work.
+//!
+//! Pure but for [`random`], the one source of chance, and [`wait`]: both are called at the edge.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+/// Exponential backoff with full jitter: any time between nothing and the step's ceiling, so that
+/// many clients that failed together do not come back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// Ceiling of the first wait; doubles with every retry.
+    pub base: Duration,
+    /// Ceiling of any wait that the server did not ask for.
+    pub cap: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Backoff {
+    /// No wait but what the server asks for.
+    pub const NONE: Self = Self {
+        base: Duration::ZERO,
+        cap: Duration::ZERO,
+    };
+
+    /// How long to wait before the retry of this number (1, 2, …). `asked` is what the server
+    /// asked for (`Retry-After`): it is honoured, with the jitter on top. `random` lies in `0..1`.
+    pub fn delay(&self, retry: u32, asked: Option<Duration>, random: f64) -> Duration {
+        let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
+        let ceiling = self.base.saturating_mul(doubled).min(self.cap);
+        asked
+            .unwrap_or_default()
+            .saturating_add(ceiling.mul_f64(random.clamp(0.0, 1.0)))
+    }
+}
+
+/// How a wait between two tries ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Wait {
+    /// It is time to try again.
+    Over,
+    /// It would take longer than there is time: not waited at all.
+    TooLong,
+    /// The caller cancelled meanwhile.
+    Cancelled,
+}
+
+/// Waits, unless that would take longer than `wall_left`.
+pub(super) async fn wait(delay: Duration, wall_left: Duration, cancel: &CancellationToken) -> Wait {
+    if delay >= wall_left {
+        return Wait::TooLong;
+    }
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Wait::Cancelled,
+        () = tokio::time::sleep(delay) => Wait::Over,
+    }
+}
+
+/// Whether a server that answered with this status may well answer otherwise the next time.
+pub(super) fn is_transient(status: u16) -> bool {
+    // Timeout, too early, too many requests; and every fault of the server but those that stay:
+    // not implemented, version not supported, network authentication required.
+    let is_fault = (500..600).contains(&status) && !matches!(status, 501 | 505 | 511);
+    is_fault || matches!(status, 408 | 425 | 429)
+}
+
+/// What a `Retry-After` header asks for, when it counts seconds. A date is not understood, and
+/// then the backoff alone decides.
+pub(super) fn retry_after(header: &str) -> Option<Duration> {
+    header.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// A number in `0..1` that nobody can foresee.
+pub(super) fn random() -> f64 {
+    // Every `RandomState` is keyed anew; what it makes of nothing is as good as a die.
+    let [.., a, b, c, d] = RandomState::new().hash_one(()).to_le_bytes();
+    f64::from(u32::from_le_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACKOFF: Backoff = Backoff {
+        base: Duration::from_secs(1),
+        cap: Duration::from_secs(10),
+    };
+
+    #[test]
+    fn the_ceiling_doubles_up_to_the_cap_and_jitter_is_full() {
+        let ceilings = (1..=6).map(|retry| BACKOFF.delay(retry, None, 1.0).as_secs());
+        assert_eq!(ceilings.collect::<Vec<_>>(), [1, 2, 4, 8, 10, 10]);
+        assert_eq!(BACKOFF.delay(u32::MAX, None, 1.0), BACKOFF.cap);
+        assert_eq!(BACKOFF.delay(3, None, 0.0), Duration::ZERO);
+        assert_eq!(BACKOFF.delay(3, None, 0.25), Duration::from_secs(1));
+        assert_eq!(
+            BACKOFF.delay(1, None, f64::INFINITY),
+            Duration::from_secs(1)
+        );
+    }
+
+    #[test]
+    fn what_the_server_asks_for_is_never_cut_short() {
+        let asked = retry_after(" 60 ");
+        assert_eq!(BACKOFF.delay(1, asked, 0.5), Duration::from_millis(60_500));
+        assert_eq!(Backoff::NONE.delay(9, asked, 1.0), Duration::from_mins(1));
+        assert_eq!(retry_after("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+    }
+
+    #[test]
+    fn what_is_the_clients_fault_is_not_tried_again() {
+        assert!(
+            [408, 429, 500, 502, 503, 504, 529]
+                .into_iter()
+                .all(is_transient)
+        );
+        assert!(
+            ![200, 400, 401, 403, 404, 413, 422, 501]
+                .into_iter()
+                .any(is_transient)
+        );
+    }
+
+    #[test]
+    fn chance_stays_within_its_range_and_is_no_constant() {
+        let drawn: Vec<f64> = (0..64).map(|_| random()).collect();
+        assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)));
+        assert!(
+            drawn
+                .windows(2)
+                .any(|pair| pair[0].total_cmp(&pair[1]).is_ne())
+        );
+    }
+}
