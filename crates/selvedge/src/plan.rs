@@ -38,7 +38,7 @@ pub fn resolve(
             .hint("or read it from a file: selvedge run --file TASK.md"));
     }
     if let Err(missing) = preflight(&agent, dir) {
-        return Err(CliError::usage(&missing).hint(missing.how_to_install));
+        return Err(CliError::usage(missing));
     }
     let verification = verification(task, settings, dir, in_git)?;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
@@ -89,12 +89,11 @@ pub fn verification(
         return Ok(VerificationPlan::Skip);
     }
     let outputs = task.expected_outputs.iter().map(|path| Step::new(StepKind::FileExists, path));
-    let own = if task.verification_steps.is_empty() {
-        &settings.checks
-    } else {
-        &task.verification_steps
-    };
+    let own = task.verification_steps.as_ref().unwrap_or(&settings.checks);
     let steps: Vec<Step> = outputs.chain(own.iter().cloned()).collect();
+    if steps.is_empty() && task.verification_steps.is_some() {
+        return Ok(VerificationPlan::AutoPass);
+    }
     if steps.is_empty() {
         return Err(CliError::usage("there is no check: nothing would verify the work")
             .hint("add one: --check 'cargo test' (as often as you like)")
@@ -156,8 +155,14 @@ fn notices(
                 .to_owned(),
         );
     }
-    if matches!(verification, VerificationPlan::Skip) {
-        notices.push("verification is switched off: the work will be unchecked".to_owned());
+    match verification {
+        VerificationPlan::Steps { .. } => {}
+        VerificationPlan::Skip => {
+            notices.push("verification is switched off: the work will be unchecked".to_owned());
+        }
+        VerificationPlan::AutoPass => {
+            notices.push("the task's list of checks is empty: the work will be unchecked".to_owned());
+        }
     }
     if settings.budget.cost_micro_usd.is_some() && agent.kind == AgentKind::Command {
         notices.push(format!(

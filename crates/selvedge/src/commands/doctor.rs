@@ -37,10 +37,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
         let chosen = *name == settings.agent;
         let (ok, found) = match preflight(agent, &dir) {
             Ok(()) => (Some(true), "its program is there".to_owned()),
-            Err(missing) => {
-                let said = format!("{missing}; {}", missing.how_to_install);
-                (chosen.then_some(false), said)
-            }
+            Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
         let what = if chosen { format!("agent {name} (default)") } else { format!("agent {name}") };
         findings.push(Finding { what, ok, found });

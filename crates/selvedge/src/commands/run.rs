@@ -27,7 +27,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
         task.agent = Some(settings.agent.clone());
     }
     if !args.checks.is_empty() {
-        task.verification_steps.clear();
+        task.verification_steps = None;
     }
     if args.retries.is_some() {
         task.max_verification_retries = None;

@@ -92,9 +92,10 @@ impl Human {
                 self.say(indented(error, "    ").trim_end());
             }
         }
-        if session.survivors_killed > 0 {
-            let left = counted(session.survivors_killed.into(), "process");
-            self.say(format!("  {}", style::warning(format!("{left} it left behind ended"))));
+        if session.survivors_killed > 0 && session.status == SessionStatus::Success {
+            let count = session.survivors_killed;
+            let said = format!("it left {count} processes behind; they were ended");
+            self.say(format!("  {}", style::warning(said)));
         }
     }
 

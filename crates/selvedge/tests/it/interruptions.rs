@@ -1,0 +1,63 @@
+//! Stopping a run by hand: it ends in order, costs no retry, and goes on where it stood.
+
+use crate::stage::{agent, stage};
+
+#[test]
+fn ctrl_c_stops_in_order_and_resume_goes_on() {
+    let env = stage();
+    let agent = agent(&env, "test -e ../go || { echo half > half; sleep 600; }; echo good > out");
+    let run = ["run", "x", "--agent-cmd", &agent, "--check", "test -s out", "--format", "jsonl"];
+    let child = env.spawn(run);
+    child.wait_for_stdout("effect_started");
+    // The agent has written something when it is stopped.
+    let half = env.work().join("half");
+    while !half.exists() {
+        std::thread::yield_now();
+    }
+    child.interrupt();
+    let out = child.wait();
+    out.assert_code(130);
+    assert_eq!(out.jsonl().last().unwrap()["outcome"], "interrupted");
+    assert_eq!(env.processes().len(), 0, "nothing of the tree is left");
+
+    std::fs::write(env.root().join("go"), "").unwrap();
+    let out = env.selvedge(["resume", "--format", "json"]).run();
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!((result["outcome"].as_str(), &result["verification_attempts"]), (Some("verified"), &1.into()));
+    assert!(!half.exists(), "the next attempt begins from the tree that the first one began from");
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    assert_eq!(story["attempts"][0]["closing"], "interrupted");
+    assert_eq!(story["attempts"][1]["run_number"], 2);
+
+    let again = env.selvedge(["resume"]).run();
+    again.assert_code(2);
+    assert!(again.stderr.contains("is finished"), "{}", again.stderr);
+}
+
+#[test]
+fn sigterm_is_143() {
+    let env = stage();
+    let agent = agent(&env, "sleep 600");
+    let child = env.spawn(["run", "x", "--agent-cmd", &agent, "--check", "true", "--format", "jsonl"]);
+    child.wait_for_stdout("effect_started");
+    child.terminate();
+    child.wait().assert_code(143);
+}
+
+#[test]
+fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
+    let env = stage();
+    let agent = agent(&env, "trap '' TERM INT HUP; echo stubborn > ../stubborn; while :; do sleep 1; done");
+    let child = env.spawn(["run", "x", "--agent-cmd", &agent, "--check", "true", "--format", "jsonl"]);
+    while !env.root().join("stubborn").exists() {
+        std::thread::yield_now();
+    }
+    child.interrupt();
+    child.wait_for_stdout("suspend_requested");
+    child.interrupt();
+    child.wait().assert_code(130);
+    // The journal says that it was cut off, and resuming knows.
+    let listed = env.selvedge(["list", "--open", "--format", "json"]).run().json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,12 @@
+//! The program as people and scripts meet it: every test here runs the real binary in a hermetic
+//! environment. Agents are small shell programs, or the binary's own scripted agent; nothing else
+//! needs to be installed.
+
+mod bad_input;
+mod crashes;
+mod exit_codes;
+mod formats;
+mod interruptions;
+mod retries;
+mod stage;
+mod workspaces;

@@ -1,0 +1,102 @@
+//! The loop itself: what the second attempt is told, what is counted, what is kept.
+
+use crate::stage::{agent, prompt, run_json, stage};
+
+/// Fails its check once, then mends it.
+const MENDS: &str = r#"case "$prompt" in
+  *"VERIFICATION RETRY"*) echo good > out ;;
+  *) echo bad > out; echo "All tests pass, I am done." ;;
+esac"#;
+
+#[test]
+fn a_failed_attempt_is_corrected_in_a_fresh_session() {
+    let env = stage();
+    let check = "grep -q good out || { echo \"out:1: error: expected good, got bad\"; exit 1; }";
+    let out = run_json(&env, &agent(&env, MENDS), check, &[]);
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!(result["verification_attempts"], 2);
+    let statuses: Vec<_> = result["verification_history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|report| (report["run_number"].as_u64().unwrap(), report["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(statuses, [(1, "fail"), (2, "pass")]);
+
+    assert_eq!(prompt(&env, 1), "do it");
+    let second = prompt(&env, 2);
+    assert!(second.starts_with("do it\n"), "the task comes first, word for word:\n{second}");
+    for part in [
+        "VERIFICATION RETRY 1/2",
+        "FAILED CHECKS:",
+        "grep -q good out",
+        "out:1: error: expected good, got bad",
+        "YOUR PREVIOUS OUTPUT:",
+        "All tests pass, I am done.",
+        "CANNOT_SATISFY:",
+    ] {
+        assert!(second.contains(part), "`{part}` is missing in:\n{second}");
+    }
+}
+
+#[test]
+fn all_checks_run_though_the_first_one_fails() {
+    let env = stage();
+    let agent = agent(&env, "");
+    let run = [
+        "run", "x", "--agent-cmd", &agent, "--check", "exit 1", "--check", "touch ran", "--retries",
+        "0", "--format", "json",
+    ];
+    let out = env.selvedge(run).run();
+    out.assert_code(1);
+    assert!(env.work().join("ran").exists());
+    let summary = &out.json()["verification_report"]["summary"];
+    assert_eq!((summary["passed"].as_u64(), summary["failed"].as_u64()), (Some(1), Some(1)));
+}
+
+#[test]
+fn a_check_that_runs_out_of_time_failed_and_says_so() {
+    let env = stage();
+    let more = ["--verification-timeout", "300ms", "--retries", "0"];
+    let out = run_json(&env, &agent(&env, ""), "sleep 600", &more);
+    out.assert_code(1);
+    let report = &out.json()["verification_report"];
+    assert_eq!(report["status"], "timeout");
+    assert_eq!(report["checks"][0]["status"], "timeout");
+}
+
+#[test]
+fn a_shell_task_is_executed_once_and_verified_once() {
+    let env = stage();
+    let task = r#"{"description": "count", "command": "echo x >> count", "complexity_tier": "trivial"}"#;
+    let run = ["run", "--file", "-", "--check", "exit 1", "--retries", "3", "--format", "json"];
+    let out = env.selvedge(run).stdin(task).run();
+    out.assert_code(1);
+    assert_eq!(env.read("count"), "x\n");
+    assert_eq!(out.json()["verification_attempts"], 1);
+}
+
+#[test]
+fn exit_0_without_a_test_is_no_pass() {
+    let env = stage();
+    env.write("selvedge.toml", "[[checks]]\ntype = \"test_passes\"\nrun = \"true\"\n");
+    let agent = agent(&env, "");
+    let run = ["run", "x", "--agent-cmd", &agent, "--retries", "0", "--format", "json"];
+    let out = env.selvedge(run).run();
+    out.assert_code(1);
+    let check = &out.json()["verification_report"]["checks"][0];
+    assert_eq!((&check["exit_code"], check["status"].as_str()), (&0.into(), Some("fail")));
+    assert!(check["reason"].as_str().unwrap().contains("no test summary"), "{check}");
+}
+
+#[test]
+fn verify_looks_once_and_never_retries() {
+    let env = stage();
+    let out = env.selvedge(["verify", "--check", "echo x >> count; exit 1", "--format", "json"]).run();
+    out.assert_code(1);
+    assert_eq!(env.read("count"), "x\n");
+    assert_eq!(out.json()["status"], "fail");
+    env.selvedge(["verify", "--check", "true"]).run().assert_code(0);
+    assert!(!env.state().join("selvedge/runs").exists(), "verifying leaves no run behind");
+}

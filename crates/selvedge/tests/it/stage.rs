@@ -1,0 +1,43 @@
+//! What the tests have in common: an environment with a repository, and agents made of a few lines
+//! of shell.
+
+use selvedge_testkit::{Output, TestEnv};
+
+/// A repository with one commit, and everything of the program's inside one temporary directory.
+pub(crate) fn stage() -> TestEnv {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("README", "a repository\n");
+    env.repo();
+    env
+}
+
+/// An agent made of shell: its prompt is in `$prompt`, and every prompt is kept in `prompts/N`
+/// outside the workspace.
+pub(crate) fn agent(env: &TestEnv, body: &str) -> String {
+    let prompts = env.root().join("prompts");
+    std::fs::create_dir_all(&prompts).unwrap();
+    let kept = prompts.display();
+    let script = format!(
+        "#!/bin/sh\nprompt=$(cat)\nprintf '%s' \"$prompt\" > \"{kept}/$SELVEDGE_RUN_NUMBER\"\n{body}\n"
+    );
+    let path = env.root().join("agent.sh");
+    std::fs::write(&path, script).unwrap();
+    executable(&path);
+    path.display().to_string()
+}
+
+/// What the agent was told in an attempt.
+pub(crate) fn prompt(env: &TestEnv, run_number: u32) -> String {
+    std::fs::read_to_string(env.root().join("prompts").join(run_number.to_string())).unwrap()
+}
+
+pub(crate) fn executable(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs an agent on a task with one check, and gives back the result object.
+pub(crate) fn run_json(env: &TestEnv, agent: &str, check: &str, more: &[&str]) -> Output {
+    let fixed = ["run", "do it", "--agent-cmd", agent, "--check", check, "--format", "json"];
+    env.selvedge(fixed.iter().chain(more)).run()
+}

@@ -1,0 +1,44 @@
+//! What becomes of the files: the best attempt stays, the user's repository is not touched.
+
+use crate::stage::{agent, run_json, stage};
+
+#[test]
+fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
+    let env = stage();
+    let agent = agent(
+        &env,
+        r#"case "$SELVEDGE_RUN_NUMBER" in 1) echo half > half ;; *) rm half; echo worse > worse ;; esac"#,
+    );
+    let run = [
+        "run", "x", "--agent-cmd", &agent, "--check", "test -s half", "--check", "test -s whole",
+        "--retries", "1", "--format", "json",
+    ];
+    let out = env.selvedge(run).run();
+    out.assert_code(1);
+    assert_eq!(env.read("half"), "half\n");
+    assert!(!env.work().join("worse").exists(), "attempt 1 passed more checks: its tree stays");
+    let human = env.selvedge(["show"]).run();
+    assert!(human.stdout.contains("tree of attempt 1"), "{}", human.stdout);
+}
+
+#[test]
+fn the_users_repository_is_as_it_was() {
+    let env = stage();
+    env.write("staged", "staged\n");
+    env.git(["add", "staged"]);
+    env.write("README", "changed, not staged\n");
+    let before = state_of(&env);
+    run_json(&env, &agent(&env, "echo new > new"), "test -s new", &[]).assert_code(0);
+    assert_eq!(state_of(&env), before);
+    assert_eq!(env.git(["status", "--porcelain", "new"]).trim(), "?? new");
+}
+
+fn state_of(env: &selvedge_testkit::TestEnv) -> Vec<String> {
+    let questions: [&[&str]; 4] = [
+        &["rev-parse", "HEAD"],
+        &["for-each-ref"],
+        &["stash", "list"],
+        &["diff", "--cached", "--name-only"],
+    ];
+    questions.iter().map(|question| env.git(question.iter())).collect()
+}
