@@ -4,7 +4,9 @@
 //! journalled as started in the very transaction that asks for it, so a crash never leaves a doubt
 //! about what was paid for.
 
-use selvedge_core::machine::{Control, IllegalInput, Input, Pending, Phase, Run, State, decide, evolve};
+use selvedge_core::machine::{
+    Control, IllegalInput, Input, Pending, Phase, Run, State, decide, evolve,
+};
 use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, Once, RunId, Timestamp};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -96,7 +98,9 @@ impl Driver<'_> {
         mut state: State,
         pending: &Pending,
     ) -> Result<(State, Option<Input>), DriveError> {
-        let Some(run) = state.run.clone() else { return Ok((state, None)) };
+        let Some(run) = state.run.clone() else {
+            return Ok((state, None));
+        };
         let cancel = CancellationToken::new();
         // Whatever ends this function early ends the effect with it.
         let _end_with_us = cancel.clone().drop_guard();
@@ -141,7 +145,13 @@ impl Driver<'_> {
         let mut fold = |next: &mut State, events: Vec<Event>| {
             for event in events {
                 let seq = next.seq + 1;
-                let envelope = Envelope { v: ENVELOPE_VERSION, run_id, seq, at, event };
+                let envelope = Envelope {
+                    v: ENVELOPE_VERSION,
+                    run_id,
+                    seq,
+                    at,
+                    event,
+                };
                 *next = evolve(std::mem::take(next), &envelope);
                 appended.push(envelope);
             }
@@ -156,7 +166,9 @@ impl Driver<'_> {
             Appended::Fenced => Err(DriveError::Fenced),
             Appended::Committed => {
                 if let Some(run) = &next.run {
-                    appended.iter().for_each(|envelope| self.observer.event(envelope, run));
+                    for envelope in &appended {
+                        self.observer.event(envelope, run);
+                    }
                 }
                 Ok(next)
             }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Timestamp, TreeId,
+    EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Timestamp,
+    TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -49,12 +50,18 @@ impl Site {
             EffectKind::Restore { tree } => Some(self.restore(effect, tree.clone()).await),
             EffectKind::Execute { run_number } => {
                 let outcome = self.execute(run, *run_number, progress, cancel).await;
-                Some(Input::SessionEnded { effect, outcome: Box::new(outcome) })
+                Some(Input::SessionEnded {
+                    effect,
+                    outcome: Box::new(outcome),
+                })
             }
             EffectKind::Verify { run_number } => {
                 let verification = self.verification(run, *run_number, now);
                 match verify(&verification, progress, cancel).await {
-                    Ok(report) => Some(Input::Verified { effect, report: Box::new(report) }),
+                    Ok(report) => Some(Input::Verified {
+                        effect,
+                        report: Box::new(report),
+                    }),
                     Err(CheckAborted::Cancelled) => None,
                     Err(CheckAborted::Infrastructure(error)) => {
                         Some(Input::Failed { effect, error })
@@ -74,11 +81,14 @@ impl Site {
             })
             .await;
         match taken {
-            Err(error) => Input::Failed { effect, error: format!("cannot keep the tree: {error}") },
+            Err(error) => Input::Failed {
+                effect,
+                error: format!("cannot keep the tree: {error}"),
+            },
             Ok(snapshot) => Input::Snapshotted {
                 effect,
                 tree: TreeId::new(snapshot.tree.as_str()),
-                left_out: u64::try_from(snapshot.left_out.total).unwrap_or(u64::MAX),
+                left_out: snapshot.left_out.total,
             },
         }
     }
@@ -90,12 +100,14 @@ impl Site {
             })
             .await;
         match restored {
-            Err(error) => {
-                Input::Failed { effect, error: format!("cannot put the tree back: {error}") }
-            }
-            Ok(restored) => {
-                Input::Restored { effect, replaced: Some(TreeId::new(restored.kept_back.as_str())) }
-            }
+            Err(error) => Input::Failed {
+                effect,
+                error: format!("cannot put the tree back: {error}"),
+            },
+            Ok(restored) => Input::Restored {
+                effect,
+                replaced: Some(TreeId::new(restored.kept_back.as_str())),
+            },
         }
     }
 
@@ -107,7 +119,8 @@ impl Site {
             return Err("this run takes no snapshots".to_owned());
         };
         let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
-        done.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())
+        done.map_err(|panic| panic.to_string())?
+            .map_err(|error| error.to_string())
     }
 
     async fn execute(
@@ -139,7 +152,9 @@ impl Site {
             lock: self.lock(),
             supervisor: self.supervisor.clone(),
         };
-        agent_for(&run.spec.agent).run(&request, progress, cancel).await
+        agent_for(&run.spec.agent)
+            .run(&request, progress, cancel)
+            .await
     }
 
     fn verification(&self, run: &Run, run_number: u32, now: Timestamp) -> Verification {
@@ -153,7 +168,9 @@ impl Site {
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.supervisor.clone(),
-            tree: run.attempt(run_number).and_then(|attempt| attempt.tree.clone()),
+            tree: run
+                .attempt(run_number)
+                .and_then(|attempt| attempt.tree.clone()),
             started_at: now,
         }
     }

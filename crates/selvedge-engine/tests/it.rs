@@ -1,3 +1,4 @@
 //! The engine's integration tests, in one binary.
 
 mod process;
+mod workspace;

@@ -14,10 +14,10 @@ use crate::output::Format;
 /// nothing.
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, max_term_width = 100, after_help = AFTER_HELP)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 const AFTER_HELP: &str = "\
@@ -35,7 +35,7 @@ Exit codes of `run`, `resume`, `demo` and `verify`:
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run an agent on a task until independent checks pass.
     Run(RunArgs),
     /// See the loop at work on a small repository made for it.
@@ -77,54 +77,54 @@ Examples:
   selvedge run \"fix the flaky login test\" --check 'cargo test'
   selvedge run --file TASK.md --agent ollama --retries 3
   selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// What is to be done, word for word as the agent gets it.
     #[arg(conflicts_with = "file")]
-    pub task: Option<String>,
+    pub(crate) task: Option<String>,
     /// Read the task from a file (`-` for standard input): text, or a task object in JSON.
     #[arg(long, value_name = "PATH")]
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Which configured agent does the work.
     #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Any program as the agent: it gets the prompt on standard input.
     #[arg(long, value_name = "'PROGRAM …'")]
-    pub agent_cmd: Option<String>,
+    pub(crate) agent_cmd: Option<String>,
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
-    pub checks: Vec<String>,
+    pub(crate) checks: Vec<String>,
     /// Corrections after the first attempt, 0 to 5 [default: 2].
     #[arg(long, value_name = "N")]
-    pub retries: Option<u32>,
+    pub(crate) retries: Option<u32>,
     /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1].
     #[arg(long, value_name = "N")]
-    pub tier: Option<u8>,
+    pub(crate) tier: Option<u8>,
     /// Time for each agent session [default: 30m].
     #[arg(long, value_name = "TIME")]
-    pub timeout: Option<String>,
+    pub(crate) timeout: Option<String>,
     /// Time for each verification run, afresh [default: 120s].
     #[arg(long, value_name = "TIME")]
-    pub verification_timeout: Option<String>,
+    pub(crate) verification_timeout: Option<String>,
     /// Cap on the cost of the whole run.
     #[arg(long, value_name = "USD")]
-    pub max_cost: Option<f64>,
+    pub(crate) max_cost: Option<f64>,
     /// Cap on the model turns of each session, where the agent counts them.
     #[arg(long, value_name = "N")]
-    pub max_turns: Option<u32>,
+    pub(crate) max_turns: Option<u32>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// Verify nothing: the outcome is `unchecked`.
     #[arg(long, conflicts_with = "checks")]
-    pub no_verify: bool,
+    pub(crate) no_verify: bool,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 impl RunArgs {
     /// The settings among the flags.
-    pub fn flags(&self) -> Flags {
+    pub(crate) fn flags(&self) -> Flags {
         Flags {
             agent: self.agent.clone(),
             agent_cmd: self.agent_cmd.clone(),
@@ -141,47 +141,47 @@ impl RunArgs {
 
 /// `selvedge demo`
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// A real agent instead of the scripted one.
     #[arg(long, value_name = "NAME")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Where to make the demo's repository [default: a new temporary directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `selvedge init`
 #[derive(Debug, Args)]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// The repository [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// Write over an existing `selvedge.toml`.
     #[arg(long)]
-    pub force: bool,
+    pub(crate) force: bool,
     /// Propose without trying each check once.
     #[arg(long)]
-    pub no_try: bool,
+    pub(crate) no_try: bool,
     /// Time for each check that is tried.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    pub try_timeout: u64,
+    pub(crate) try_timeout: u64,
     /// Print what would be written, and write nothing.
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// `selvedge doctor`
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Look at the settings of this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// `selvedge verify`
@@ -190,53 +190,53 @@ pub struct DoctorArgs {
 Examples:
   selvedge verify                          the checks of selvedge.toml, once
   selvedge verify --check 'go test ./...' --format json")]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
-    pub checks: Vec<String>,
+    pub(crate) checks: Vec<String>,
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
-    pub verification_timeout: Option<String>,
+    pub(crate) verification_timeout: Option<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// How to speak; `json` prints the report.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `selvedge digest`
 #[derive(Debug, Args)]
-pub struct DigestArgs {
+pub(crate) struct DigestArgs {
     /// The command that printed it: a hint.
     #[arg(long, value_name = "CMD")]
-    pub cmd: Option<String>,
+    pub(crate) cmd: Option<String>,
     /// How it exited. Without it a digest never says that all is well.
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
-    pub exit: Option<String>,
+    pub(crate) exit: Option<String>,
     /// Most tokens (o200k) that the digest may have.
     #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
-    pub tokens: usize,
+    pub(crate) tokens: usize,
     /// Print the records as JSON instead.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// `selvedge list`
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// Only runs in this directory.
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// Only runs that are not over.
     #[arg(long)]
-    pub open: bool,
+    pub(crate) open: bool,
     /// At most so many.
     #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
+    pub(crate) limit: usize,
     /// How to speak; `jsonl` prints a run a line.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `selvedge show`
@@ -247,41 +247,46 @@ Examples:
   selvedge show 4f2a9c1e --attempt 2 --prompt     what the second attempt was told
   selvedge show 4f2a9c1e --attempt 1 --check 2    all that a check printed
   selvedge show 4f2a9c1e --attempt 1 --transcript all that the agent printed")]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// The run: its id, four digits or more from either end of it, or `last`.
     #[arg(value_name = "RUN", default_value = "last")]
-    pub run: String,
+    pub(crate) run: String,
     /// One attempt only.
     #[arg(long, value_name = "N")]
-    pub attempt: Option<u32>,
+    pub(crate) attempt: Option<u32>,
     /// The whole prompt of each attempt shown.
     #[arg(long)]
-    pub prompt: bool,
+    pub(crate) prompt: bool,
     /// All that one check of an attempt printed: its number in the plan, from 1.
-    #[arg(long, value_name = "K", requires = "attempt", conflicts_with = "transcript")]
-    pub check: Option<usize>,
+    #[arg(
+        long,
+        value_name = "K",
+        requires = "attempt",
+        conflicts_with = "transcript"
+    )]
+    pub(crate) check: Option<usize>,
     /// All that the agent printed in an attempt.
     #[arg(long, requires = "attempt")]
-    pub transcript: bool,
+    pub(crate) transcript: bool,
     /// How to speak; `jsonl` prints the events.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `selvedge resume`
 #[derive(Debug, Args)]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     /// The run: its id, four digits or more from either end of it, or `last`.
     #[arg(value_name = "RUN", default_value = "last")]
-    pub run: String,
+    pub(crate) run: String,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// `selvedge config`
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// The values in force, and where each comes from.
     Show {
         /// The settings of this directory [default: here].

@@ -1,7 +1,7 @@
 //! What the program says when it cannot do what was asked: what, why, how to mend it, and the exit
 //! code. Errors are rendered here, once, at the edge.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use selvedge_core::model::exit_code;
 
@@ -9,44 +9,58 @@ use crate::output::{plain, style};
 
 /// An error on its way to the person.
 #[derive(Debug)]
-pub struct CliError {
+pub(crate) struct CliError {
     /// The process exit code.
-    pub code: u8,
+    pub(crate) code: u8,
     message: String,
     hints: Vec<String>,
     /// Already rendered, with its own layout.
     rendered: bool,
 }
 
+impl Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl CliError {
     fn new(code: u8, message: impl Display) -> Self {
-        Self { code, message: message.to_string(), hints: Vec::new(), rendered: false }
+        Self {
+            code,
+            message: message.to_string(),
+            hints: Vec::new(),
+            rendered: false,
+        }
     }
 
     /// Usage or configuration: nothing was run.
-    pub fn usage(message: impl Display) -> Self {
+    pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(exit_code::USAGE, message)
     }
 
     /// The machinery failed.
-    pub fn infrastructure(message: impl Display) -> Self {
+    pub(crate) fn infrastructure(message: impl Display) -> Self {
         Self::new(exit_code::INFRASTRUCTURE, message)
     }
 
     /// A usage error that is laid out already.
-    pub fn rendered(message: impl Display) -> Self {
-        Self { rendered: true, ..Self::usage(message) }
+    pub(crate) fn rendered(message: impl Display) -> Self {
+        Self {
+            rendered: true,
+            ..Self::usage(message)
+        }
     }
 
     /// Adds what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Display) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self
     }
 
     /// Prints it to standard error.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         if self.rendered {
             anstream::eprintln!("{}", self.message);
         } else {

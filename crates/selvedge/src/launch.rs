@@ -23,18 +23,25 @@ use crate::output::{Format, human, json};
 const OLD_TREE: Duration = Duration::from_secs(30);
 
 /// Begins a run and carries it through.
-pub fn begin(home: &Home, spec: RunSpec, format: Format) -> Result<u8, CliError> {
+pub(crate) fn begin(home: &Home, spec: RunSpec, format: Format) -> Result<u8, CliError> {
     let run_id = RunId::new(Uuid::now_v7());
     let workspace = spec.workspace.clone();
     let snapshots = spec.snapshots;
-    let input = Input::Create { spec: Box::new(spec) };
+    let input = Input::Create {
+        spec: Box::new(spec),
+    };
     let _lock = lock(home, &workspace, run_id)?;
-    let launch = Launch { run_id, workspace: &workspace, snapshots, format };
+    let launch = Launch {
+        run_id,
+        workspace: &workspace,
+        snapshots,
+        format,
+    };
     launch.carry(home, State::default(), input)
 }
 
 /// Takes up a run that stopped before its end.
-pub fn resume(home: &Home, state: State, format: Format) -> Result<u8, CliError> {
+pub(crate) fn resume(home: &Home, state: State, format: Format) -> Result<u8, CliError> {
     let Some(run) = state.run.clone() else {
         return Err(CliError::usage("the run's journal is empty"));
     };
@@ -60,11 +67,15 @@ fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {
     }
     if run.finished {
         let outcome = run.outcome().as_str();
-        return Err(CliError::usage(format!("run {short} is finished: {outcome}"))
-            .hint(format!("`selvedge show {short}` tells its story")));
+        return Err(
+            CliError::usage(format!("run {short} is finished: {outcome}"))
+                .hint(format!("`selvedge show {short}` tells its story")),
+        );
     }
     if run.review.is_some() {
-        return Err(CliError::usage(format!("run {short} waits for a person's decision")));
+        return Err(CliError::usage(format!(
+            "run {short} waits for a person's decision"
+        )));
     }
     Ok(())
 }
@@ -119,11 +130,16 @@ impl Launch<'_> {
             now: Timestamp::now,
             stop,
         };
-        let state = driver.drive(self.run_id, state, first).await.map_err(|error| match error {
-            DriveError::Illegal(error) => CliError::usage(error),
-            error => CliError::infrastructure(error)
-                .hint(format!("once mended: selvedge resume {}", self.run_id.short())),
-        })?;
+        let state = driver
+            .drive(self.run_id, state, first)
+            .await
+            .map_err(|error| match error {
+                DriveError::Illegal(error) => CliError::usage(error),
+                error => CliError::infrastructure(error).hint(format!(
+                    "once mended: selvedge resume {}",
+                    self.run_id.short()
+                )),
+            })?;
         let Some(run) = &state.run else {
             return Err(CliError::infrastructure("the run has no state"));
         };
@@ -155,23 +171,28 @@ async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
     match wait_until_dead(&lock, OLD_TREE).await {
         Ok(Liveness::Dead) => {}
         Ok(Liveness::Alive) => {
-            return Err(CliError::infrastructure("processes of this run are still being ended")
-                .hint("try again in a moment"));
+            return Err(
+                CliError::infrastructure("processes of this run are still being ended")
+                    .hint("try again in a moment"),
+            );
         }
         Err(error) => {
             let lock = lock.display();
-            return Err(CliError::infrastructure(format!("cannot look at {lock}: {error}")));
+            return Err(CliError::infrastructure(format!(
+                "cannot look at {lock}: {error}"
+            )));
         }
     }
     // A supervisor that was itself killed left its tree behind: its mark gives it away.
-    let swept = tokio::task::spawn_blocking(move || {
-        selvedge_engine::process::sweep(&format!("{run_id}."))
-    });
+    let swept =
+        tokio::task::spawn_blocking(move || selvedge_engine::process::sweep(&format!("{run_id}.")));
     let swept = swept.await.map_err(CliError::infrastructure)?;
     if swept.survivors.is_empty() {
         Ok(())
     } else {
-        Err(CliError::infrastructure("processes of this run cannot be ended"))
+        Err(CliError::infrastructure(
+            "processes of this run cannot be ended",
+        ))
     }
 }
 

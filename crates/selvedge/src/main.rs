@@ -7,11 +7,14 @@
 
 mod cli;
 mod commands;
+mod demo;
 mod error;
+mod init;
 mod launch;
 mod local;
 mod output;
 mod plan;
+mod scripted_agent;
 mod settings;
 
 use std::ffi::OsString;
@@ -23,6 +26,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("__supervise") => return selvedge_engine::process::supervisor::main(),
+        Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
         _ => {}
     }
     let cli = cli::Cli::parse_from(args);

@@ -16,15 +16,15 @@ use crate::error::CliError;
 
 /// What is to be frozen, and what the person should know before it begins.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The specification.
-    pub spec: RunSpec,
+    pub(crate) spec: RunSpec,
     /// One line each.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// Resolves a task. `dir` is canonical; `in_git` says whether it lies in a git repository.
-pub fn resolve(
+pub(crate) fn resolve(
     task: &Task,
     settings: &Resolved,
     dir: &Path,
@@ -43,8 +43,10 @@ pub fn resolve(
     let verification = verification(task, settings, dir, in_git)?;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     if tier > 1 {
-        return Err(CliError::usage(format!("verification tier {tier} is not there yet"))
-            .hint("this version has tier 1: the checks themselves; leave out --tier"));
+        return Err(
+            CliError::usage(format!("verification tier {tier} is not there yet"))
+                .hint("this version has tier 1: the checks themselves; leave out --tier"),
+        );
     }
     let notices = notices(settings, &agent, &verification, in_git);
     let spec = RunSpec {
@@ -69,17 +71,22 @@ pub fn resolve(
 }
 
 fn retries(task: &Task, settings: &Resolved) -> Result<u32, CliError> {
-    let retries = task.max_verification_retries.unwrap_or(settings.max_verification_retries);
+    let retries = task
+        .max_verification_retries
+        .unwrap_or(settings.max_verification_retries);
     if retries <= RunSpec::MAX_RETRIES {
         return Ok(retries);
     }
     let max = RunSpec::MAX_RETRIES;
-    Err(CliError::usage(format!("{retries} retries are more than the cap of {max}"))
-        .hint(format!("after {max} corrections what helps is a person: use --retries {max} or less")))
+    Err(
+        CliError::usage(format!("{retries} retries are more than the cap of {max}")).hint(format!(
+            "after {max} corrections what helps is a person: use --retries {max} or less"
+        )),
+    )
 }
 
 /// What must hold. A run that nothing would verify is refused: it could only pretend.
-pub fn verification(
+pub(crate) fn verification(
     task: &Task,
     settings: &Resolved,
     dir: &Path,
@@ -88,17 +95,22 @@ pub fn verification(
     if task.skip_verification {
         return Ok(VerificationPlan::Skip);
     }
-    let outputs = task.expected_outputs.iter().map(|path| Step::new(StepKind::FileExists, path));
+    let outputs = task
+        .expected_outputs
+        .iter()
+        .map(|path| Step::new(StepKind::FileExists, path));
     let own = task.verification_steps.as_ref().unwrap_or(&settings.checks);
     let steps: Vec<Step> = outputs.chain(own.iter().cloned()).collect();
     if steps.is_empty() && task.verification_steps.is_some() {
         return Ok(VerificationPlan::AutoPass);
     }
     if steps.is_empty() {
-        return Err(CliError::usage("there is no check: nothing would verify the work")
-            .hint("add one: --check 'cargo test' (as often as you like)")
-            .hint("or let Selvedge look for checks and write them down: selvedge init")
-            .hint("or say that nothing is to be verified: --no-verify"));
+        return Err(
+            CliError::usage("there is no check: nothing would verify the work")
+                .hint("add one: --check 'cargo test' (as often as you like)")
+                .hint("or let Selvedge look for checks and write them down: selvedge init")
+                .hint("or say that nothing is to be verified: --no-verify"),
+        );
     }
     for step in &steps {
         can_be_looked_at(step, dir, in_git)?;
@@ -110,20 +122,25 @@ pub fn verification(
 fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliError> {
     let label = step.label();
     match step.kind {
-        StepKind::GitClean if !in_git => {
-            Err(CliError::usage(format!("`git_clean` needs a git repository; {} is in none", dir.display()))
-                .hint("`git init` makes one; or leave the check out"))
-        }
+        StepKind::GitClean if !in_git => Err(CliError::usage(format!(
+            "`git_clean` needs a git repository; {} is in none",
+            dir.display()
+        ))
+        .hint("`git init` makes one; or leave the check out")),
         StepKind::Command | StepKind::TestPasses => {
             if step.target.trim().is_empty() {
-                return Err(CliError::usage(format!("check `{label}` has no command line")));
+                return Err(CliError::usage(format!(
+                    "check `{label}` has no command line"
+                )));
             }
             match first_program(&step.target) {
                 // A program of the work may not exist yet: the agent may be about to write it.
-                Some(program) if !program.contains('/') && !is_on_path(program) => {
-                    Err(CliError::usage(format!("check `{label}`: there is no program `{program}`"))
-                        .hint(format!("install `{program}`, or mend the check's command line")))
-                }
+                Some(program) if !program.contains('/') && !is_on_path(program) => Err(
+                    CliError::usage(format!("check `{label}`: there is no program `{program}`"))
+                        .hint(format!(
+                            "install `{program}`, or mend the check's command line"
+                        )),
+                ),
                 _ => Ok(()),
             }
         }
@@ -135,7 +152,8 @@ fn is_on_path(program: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
 
     let executable = |path: std::path::PathBuf| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        path.metadata()
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| executable(dir.join(program)))
@@ -161,7 +179,8 @@ fn notices(
             notices.push("verification is switched off: the work will be unchecked".to_owned());
         }
         VerificationPlan::AutoPass => {
-            notices.push("the task's list of checks is empty: the work will be unchecked".to_owned());
+            notices
+                .push("the task's list of checks is empty: the work will be unchecked".to_owned());
         }
     }
     if settings.budget.cost_micro_usd.is_some() && agent.kind == AgentKind::Command {

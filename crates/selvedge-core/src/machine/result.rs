@@ -1,7 +1,7 @@
 //! The result object, folded from a run's state.
 
-use super::state::{Control, Run};
-use crate::model::{CostSource, MicroUsd, Outcome, RunResult};
+use super::state::Run;
+use crate::model::{Cost, CostSource, MicroUsd, Outcome, RunResult};
 
 impl Run {
     /// One object that says how the run ended, or stands.
@@ -41,9 +41,18 @@ impl Run {
     /// What could not be done or known, for whoever reads the result.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.cost().source == CostSource::Unknown && !self.attempts.is_empty() {
-            warnings
-                .push("the cost is not known in full: what is shown is a lower bound".to_owned());
+        match self.cost() {
+            Cost {
+                micro_usd: None, ..
+            } => warnings.push("what it cost is not known".to_owned()),
+            Cost {
+                source: CostSource::Unknown,
+                ..
+            } => {
+                warnings
+                    .push("what it cost is not known in full: at least what is shown".to_owned());
+            }
+            _ => {}
         }
         let cut_off = self
             .attempts
@@ -60,9 +69,6 @@ impl Run {
                 "without snapshots, an attempt after a crash begins from what the crash left"
                     .to_owned(),
             );
-        }
-        if self.control == Control::Suspended {
-            warnings.push("the run is suspended".to_owned());
         }
         warnings
     }

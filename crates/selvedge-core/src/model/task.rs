@@ -122,9 +122,10 @@ pub struct Task {
     /// `trivial` goes to the shell when nothing else names an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complexity_tier: Option<ComplexityTier>,
-    /// What must hold.
-    #[serde(alias = "verification_checks")]
-    pub verification_steps: Vec<Step>,
+    /// What must hold. Absent: the repository's own checks. An empty list: nothing, so the report
+    /// is `auto_pass` and the outcome `unchecked`.
+    #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
+    pub verification_steps: Option<Vec<Step>>,
     /// Files that must exist and not be empty.
     pub expected_outputs: Vec<String>,
     /// What "done" means, in words, for the agent and for tiers 2 and 3.

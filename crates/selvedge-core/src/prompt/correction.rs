@@ -220,10 +220,8 @@ fn choose_fence(run: &Run, correction: &Correction) -> String {
         .failed
         .iter()
         .filter_map(|check| check.digest.as_deref());
-    fence(
-        hasher.finish(),
-        digests.chain(correction.previous_output.as_deref()),
-    )
+    let bodies = digests.chain(correction.previous_output.as_deref());
+    fence(hasher.finish(), &bodies)
 }
 
 fn tokens(correction: &Correction) -> usize {

@@ -73,7 +73,7 @@ pub(super) fn tail_within(text: &str, chars: usize, tokens: usize) -> String {
 }
 
 /// A fence that occurs in none of the texts it will enclose, so that none of them can close it.
-pub(super) fn fence<'a>(seed: u64, bodies: impl Iterator<Item = &'a str> + Clone) -> String {
+pub(super) fn fence<'a>(seed: u64, bodies: &(impl Iterator<Item = &'a str> + Clone)) -> String {
     let mut nonce = seed;
     loop {
         // A fixed-width hexadecimal word, spread by an odd multiplier so that neighbours differ.

@@ -32,12 +32,19 @@ pub(super) struct CommandCheck {
 impl CommandCheck {
     /// Passes when it exits with 0.
     pub(super) fn exit_code(step: &Step) -> Self {
-        Self { line: step.target.clone(), directory: step.directory.clone(), wants_tests: false }
+        Self {
+            line: step.target.clone(),
+            directory: step.directory.clone(),
+            wants_tests: false,
+        }
     }
 
     /// Passes when it exits with 0 and its output shows that tests were executed.
     pub(super) fn with_test_evidence(step: &Step) -> Self {
-        Self { wants_tests: true, ..Self::exit_code(step) }
+        Self {
+            wants_tests: true,
+            ..Self::exit_code(step)
+        }
     }
 
     async fn look(
@@ -63,13 +70,19 @@ impl CommandCheck {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Finding::error(error.to_string())),
         };
-        let limits = Limits { wall: Some(scene.limit), silence: None };
+        let limits = Limits {
+            wall: Some(scene.limit),
+            silence: None,
+        };
         let ended = crate::process::run(prepared, limits, plan, cancel).await;
-        self.judge(scene, ended, reading)
+        self.judge(scene, &ended, reading)
     }
 
     fn command(&self, scene: &Scene, cwd: PathBuf) -> Command {
-        let argv = to_argv(&self.line).into_iter().map(OsString::from).collect();
+        let argv = to_argv(&self.line)
+            .into_iter()
+            .map(OsString::from)
+            .collect();
         Command {
             env: environment(std::env::vars_os()),
             streams: Streams::Merged,
@@ -82,19 +95,24 @@ impl CommandCheck {
     fn judge(
         &self,
         scene: &Scene,
-        ended: Ended,
+        ended: &Ended,
         reading: digesting::Reading,
     ) -> Result<Finding, CheckAborted> {
         let seconds = scene.limit.as_secs_f64();
         let (exit, mut finding) = match &ended.how {
             How::Exited(0) => (Exit::Code(0), Finding::pass()),
-            How::Exited(code) => (Exit::Code(*code), Finding::fail(format!("exited with {code}"))),
-            How::Signalled(signal) => {
-                (Exit::Signal(*signal), Finding::fail(format!("ended by signal {signal}")))
-            }
-            How::TimedOut | How::Silent => {
-                (Exit::TimedOut, Finding::timeout(format!("not done after {seconds:.0} s")))
-            }
+            How::Exited(code) => (
+                Exit::Code(*code),
+                Finding::fail(format!("exited with {code}")),
+            ),
+            How::Signalled(signal) => (
+                Exit::Signal(*signal),
+                Finding::fail(format!("ended by signal {signal}")),
+            ),
+            How::TimedOut | How::Silent => (
+                Exit::TimedOut,
+                Finding::timeout(format!("not done after {seconds:.0} s")),
+            ),
             How::SpawnFailed(failure) => (Exit::Unknown, self.not_started(failure, scene)),
             How::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
                 return Err(CheckAborted::Infrastructure(error.to_string()));
@@ -112,7 +130,10 @@ impl CommandCheck {
         finding.output_ref = output_ref(scene, &ended.stdout);
         finding.analysis = reading.finish(exit);
         if self.wants_tests && finding.status == CheckStatus::Pass {
-            let tests = finding.analysis.as_ref().and_then(|analysis| analysis.tests.as_ref());
+            let tests = finding
+                .analysis
+                .as_ref()
+                .and_then(|analysis| analysis.tests.as_ref());
             if let Some(reason) = evidence::missing(tests) {
                 finding.status = CheckStatus::Fail;
                 finding.reason = Some(reason);
@@ -124,8 +145,11 @@ impl CommandCheck {
     /// A program that is part of the work is the agent's to mend; one of the machine's is not.
     fn not_started(&self, failure: &SpawnFailure, scene: &Scene) -> Finding {
         let program = to_argv(&self.line).into_iter().next().unwrap_or_default();
-        let of_the_work =
-            program.contains('/') && scene.workspace.join(Path::new(&program)).starts_with(&scene.workspace);
+        let of_the_work = program.contains('/')
+            && scene
+                .workspace
+                .join(Path::new(&program))
+                .starts_with(&scene.workspace);
         match failure.kind {
             SpawnFailureKind::NotFound
             | SpawnFailureKind::PermissionDenied

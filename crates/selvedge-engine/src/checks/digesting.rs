@@ -20,7 +20,13 @@ pub(super) struct Reading(Arc<Mutex<Option<Digester>>>);
 pub(super) fn pair(command: &str) -> (Reader, Reading) {
     let done = Arc::new(Mutex::new(None));
     let digester = Some(Digester::new(Hints::command(command)));
-    (Reader { digester, done: Arc::clone(&done) }, Reading(done))
+    (
+        Reader {
+            digester,
+            done: Arc::clone(&done),
+        },
+        Reading(done),
+    )
 }
 
 impl Consumer for Reader {

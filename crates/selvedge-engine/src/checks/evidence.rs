@@ -15,7 +15,9 @@ pub(super) fn missing(tests: Option<&TestSummary>) -> Option<String> {
     };
     if tests.failed > 0 {
         let failed = tests.failed;
-        return Some(format!("exited with 0, but its output says that {failed} tests failed"));
+        return Some(format!(
+            "exited with 0, but its output says that {failed} tests failed"
+        ));
     }
     if !tests.complete {
         return Some("exited with 0, but without the runner's closing summary".to_owned());

@@ -18,7 +18,9 @@ pub(super) struct GitClean {
 
 impl GitClean {
     pub(super) fn new(step: &Step) -> Self {
-        Self { target: step.target.clone() }
+        Self {
+            target: step.target.clone(),
+        }
     }
 }
 
@@ -54,9 +56,17 @@ fn verdict(dirty: &workspace::Dirty) -> Finding {
     if total == 0 {
         return Finding::pass();
     }
-    let named: Vec<String> =
-        dirty.files.iter().take(NAMED).map(|file| file.path.display().to_string()).collect();
+    let named: Vec<String> = dirty
+        .files
+        .iter()
+        .take(NAMED)
+        .map(|file| file.path.display().to_string())
+        .collect();
     let more = total.saturating_sub(NAMED);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let rest = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     Finding::fail(format!("uncommitted changes: {}{rest}", named.join(", ")))
 }

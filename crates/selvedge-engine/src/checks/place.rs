@@ -22,7 +22,10 @@ pub fn inside(workspace: &Path, relative: &str) -> Result<PathBuf, Outside> {
         Ok(_) => Err(outside()),
         // Missing, or a link to nothing: the nearest folder that exists must be inside.
         Err(_) => {
-            let existing = joined.ancestors().skip(1).find_map(|it| it.canonicalize().ok());
+            let existing = joined
+                .ancestors()
+                .skip(1)
+                .find_map(|it| it.canonicalize().ok());
             let within = existing.is_some_and(|real| real.starts_with(workspace));
             if within { Ok(joined) } else { Err(outside()) }
         }
@@ -42,7 +45,14 @@ mod tests {
         std::fs::write(root.join("secret"), "s").unwrap();
         std::os::unix::fs::symlink("../secret", workspace.join("link")).unwrap();
         std::os::unix::fs::symlink("..", workspace.join("up")).unwrap();
-        for out in ["../secret", "/etc/passwd", "link", "up/secret", "up/nothing", "sub/../../x"] {
+        for out in [
+            "../secret",
+            "/etc/passwd",
+            "link",
+            "up/secret",
+            "up/nothing",
+            "sub/../../x",
+        ] {
             assert!(inside(&workspace, out).is_err(), "{out}");
         }
         for within in ["sub", "sub/new", "./sub", "new/deep/file"] {

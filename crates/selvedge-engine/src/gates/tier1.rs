@@ -68,7 +68,16 @@ pub async fn verify(
         let first = findings.len();
         let width = std::thread::available_parallelism().map_or(1, usize::from);
         let found = stream::iter(group.iter().enumerate())
-            .map(|(offset, step)| one(verification, first + offset, step, deadline, progress, cancel))
+            .map(|(offset, step)| {
+                one(
+                    verification,
+                    first + offset,
+                    step,
+                    deadline,
+                    progress,
+                    cancel,
+                )
+            })
             .buffered(width)
             .collect::<Vec<_>>()
             .await;
@@ -77,7 +86,13 @@ pub async fn verify(
         }
     }
     let out_of_time = Instant::now() >= deadline;
-    Ok(report(verification, steps, findings, out_of_time, began.elapsed()))
+    Ok(report(
+        verification,
+        steps,
+        findings,
+        out_of_time,
+        began.elapsed(),
+    ))
 }
 
 /// Cuts a plan into groups: neighbours that may run side by side, and every other step alone.
@@ -106,7 +121,9 @@ async fn one(
         supervisor: verification.supervisor.clone(),
         limit: left.min(own),
     };
-    progress.activity(Activity::CheckStarted { label: label.clone() });
+    progress.activity(Activity::CheckStarted {
+        label: label.clone(),
+    });
     let finding = if left.is_zero() {
         Finding::timeout("the verification run's time was used up before it began")
     } else {
@@ -136,7 +153,9 @@ fn report(
         .map(|((step, finding), digest)| check_report(step, finding, digest))
         .collect();
     let summary = ReportSummary::of(&checks);
-    let timed_out = checks.iter().any(|check| check.status == CheckStatus::Timeout);
+    let timed_out = checks
+        .iter()
+        .any(|check| check.status == CheckStatus::Timeout);
     let status = match summary {
         _ if out_of_time && timed_out => ReportStatus::Timeout,
         ReportSummary { failed: 1.., .. } => ReportStatus::Fail,
@@ -145,20 +164,33 @@ fn report(
         ReportSummary { passed: 0, .. } => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
     };
-    Report { checks, summary, status, duration_ms: millis(took), ..empty(verification, status) }
+    Report {
+        checks,
+        summary,
+        status,
+        duration_ms: millis(took),
+        ..empty(verification, status)
+    }
 }
 
 /// The digests of all checks that failed, within one budget; for each check its own, if it has any.
 fn digests(findings: &[Finding]) -> Vec<Option<String>> {
     let failed = |finding: &&Finding| finding.status.is_failure();
-    let analyses: Vec<_> =
-        findings.iter().filter(failed).filter_map(|finding| finding.analysis.as_ref()).collect();
+    let analyses: Vec<_> = findings
+        .iter()
+        .filter(failed)
+        .filter_map(|finding| finding.analysis.as_ref())
+        .collect();
     let mut rendered = render_shared(&analyses, Budget::default()).into_iter();
     findings
         .iter()
         .map(|finding| {
             let has_one = finding.status.is_failure() && finding.analysis.is_some();
-            if has_one { rendered.next().map(|digest| digest.text) } else { None }
+            if has_one {
+                rendered.next().map(|digest| digest.text)
+            } else {
+                None
+            }
         })
         .collect()
 }

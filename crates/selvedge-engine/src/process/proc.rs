@@ -1,9 +1,10 @@
 //! Reading `/proc`, and signalling without hitting a stranger who got a dead process's number.
 //! Every look is a snapshot of something that moves: callers look again until nothing changes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rustix::io::{self, Errno};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -50,36 +51,35 @@ fn numbered(dir: impl AsRef<Path>) -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Everything below `root`, parents before their children, `root` itself not included.
-pub(super) fn descendants(root: i32) -> Vec<i32> {
-    if Path::new(&format!("/proc/{root}/task/{root}/children")).exists() {
-        breadth_first(root, children)
-    } else {
-        // A kernel built without CONFIG_PROC_CHILDREN: look at everybody's parent.
-        let mut by_parent: HashMap<i32, Vec<i32>> = HashMap::new();
-        for pid in all() {
-            if let Some(stat) = stat(pid) {
-                by_parent.entry(stat.parent).or_default().push(pid);
-            }
-        }
-        breadth_first(root, |pid| by_parent.remove(&pid).unwrap_or_default())
-    }
-}
-
-fn breadth_first(root: i32, mut children: impl FnMut(i32) -> Vec<i32>) -> Vec<i32> {
+/// Everything below `root` with its parent, parents before their children, `root` not included.
+pub(super) fn descendants(root: i32) -> Vec<(i32, i32)> {
     let mut found = Vec::new();
     let mut queue = VecDeque::from([root]);
     while let Some(parent) = queue.pop_front() {
         for child in children(parent) {
-            found.push(child);
+            found.push((child, parent));
             queue.push_back(child);
         }
     }
     found
 }
 
+/// The children of a process, the dead but not yet reaped ones too.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    static LISTED: LazyLock<bool> =
+        LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
+    if *LISTED {
+        listed_children(pid)
+    } else {
+        // A kernel built without CONFIG_PROC_CHILDREN: look at everybody's parent.
+        all()
+            .filter(|child| stat(*child).is_some_and(|stat| stat.parent == pid))
+            .collect()
+    }
+}
+
 /// The children of all threads of a process: a child belongs to the thread that forked it.
-fn children(pid: i32) -> Vec<i32> {
+fn listed_children(pid: i32) -> Vec<i32> {
     let tasks = format!("/proc/{pid}/task");
     numbered(&tasks)
         .filter_map(|task| fs::read_to_string(format!("{tasks}/{task}/children")).ok())

@@ -75,7 +75,7 @@ pub struct LeftOut {
     pub path: PathBuf,
     /// Why.
     pub reason: Reason,
-    /// In bytes; a folder is not measured.
+    /// In bytes; none for a folder, which is not measured.
     pub size: Option<u64>,
 }
 

@@ -177,7 +177,7 @@ impl<'a> Import<'a> {
             command.arg("-c").arg(setting);
         }
         command
-            .args(["fast-import", "--quiet", "--force", "--done"])
+            .args(["fast-import", "--quiet", "--force", "--done", "--depth=0"])
             .stdin(Stdio::piped());
         let mut child = command.spawn().map_err(broken)?;
         let Some(stdin) = child.stdin.take() else {

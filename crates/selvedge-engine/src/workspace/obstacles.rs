@@ -14,8 +14,7 @@ pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), 
         let wanted_above = path
             .ancestors()
             .find(|above| target.files.contains_key(*above));
-        let is_folder = current.folders.contains_key(path) || left_out.size.is_none();
-        let wanted_as_folder = target.folders.contains_key(path) && !is_folder;
+        let wanted_as_folder = left_out.size.is_some() && target.folders.contains_key(path);
         if let Some(wanted) = wanted_above.or(wanted_as_folder.then_some(path)) {
             return Err(WorkspaceError::InTheWay {
                 path: path.to_owned(),

@@ -10,6 +10,15 @@ use std::path::{Path, PathBuf};
 
 /// A pointer file is one line; anything longer is none.
 const POINTER_LIMIT: u64 = 8 * 1024;
+/// Settings of one repository are shorter than this.
+const SETTINGS_LIMIT: u64 = 1024 * 1024;
+
+/// How a repository names its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ObjectFormat {
+    Sha1,
+    Sha256,
+}
 
 /// A repository with a work tree.
 #[derive(Debug, Clone)]
@@ -59,6 +68,23 @@ impl Repository {
         self.shared().join("objects")
     }
 
+    /// How objects are named, which decides how the index is laid out. The settings are searched for
+    /// one word; a repository that lies about it only garbles its own list of tracked files.
+    pub(super) fn object_format(&self) -> ObjectFormat {
+        let settings = plain_file(self.shared().join("config"));
+        let settings = settings.and_then(|file| read_start(&file, SETTINGS_LIMIT));
+        let is_sha256 = |line: &[u8]| {
+            let line = line.to_ascii_lowercase();
+            line.trim_ascii().starts_with(b"objectformat") && line.trim_ascii().ends_with(b"sha256")
+        };
+        let settings = settings.unwrap_or_default();
+        if settings.split(|byte| *byte == b'\n').any(is_sha256) {
+            ObjectFormat::Sha256
+        } else {
+            ObjectFormat::Sha1
+        }
+    }
+
     /// The list of tracked files, when there is one.
     pub(super) fn index(&self) -> Option<PathBuf> {
         plain_file(self.records.join("index"))
@@ -79,14 +105,18 @@ pub(super) fn plain_file(path: PathBuf) -> Option<PathBuf> {
 
 /// The folder that a one-line file names after `prefix`, relative to `base`.
 fn pointed_to(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
-    let file = plain_file(file.to_owned())?;
-    let mut line = Vec::new();
-    File::open(file)
-        .ok()?
-        .take(POINTER_LIMIT)
-        .read_to_end(&mut line)
-        .ok()?;
+    let line = read_start(&plain_file(file.to_owned())?, POINTER_LIMIT)?;
     let target = line.strip_prefix(prefix)?.trim_ascii_end();
     let target = base.join(OsStr::from_bytes(target));
     target.is_dir().then_some(target)
+}
+
+fn read_start(file: &Path, limit: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)
+        .ok()?
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(bytes)
 }

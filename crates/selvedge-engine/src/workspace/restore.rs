@@ -1,7 +1,7 @@
 //! Making the workspace equal to a snapshot. The bytes it holds now are stored and kept first, so a
 //! restore can always be undone; what no snapshot covers is left alone; no link is ever followed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -11,13 +11,15 @@ use super::Workspace;
 use super::anchored::Anchor;
 use super::blobs::Blobs;
 use super::error::WorkspaceError;
+use super::fingerprint::Fingerprint;
 use super::ids::TreeId;
 use super::import::Kind;
 use super::inventory::Stored;
 use super::obstacles::{must_go_first, refuse_if_blocked};
-use super::shadow::Shadow;
+use super::shadow::{Held, Shadow};
 use super::snapshot::Taken;
 use super::store::kind;
+use super::survey::Survey;
 use super::target::{Target, Wanted};
 
 /// The owner's bits that working in a folder takes.
@@ -49,13 +51,7 @@ impl Workspace {
         // Whatever is overwritten must be kept back, even what the rules would leave out.
         let always: HashSet<PathBuf> = target.files.keys().cloned().collect();
         let current = self.take(&held, "before a restore", &always)?;
-        let kept_back = current.tree.clone();
-        self.shadow.set_ref(
-            &self.git,
-            &held,
-            &Shadow::replaced_ref(&kept_back),
-            &kept_back,
-        )?;
+        self.keep_back(&held, &current.tree)?;
         refuse_if_blocked(&current, &target)?;
 
         let anchor = Anchor::at(&self.dir).map_err(|e| self.failed(Path::new(""), e))?;
@@ -72,13 +68,24 @@ impl Workspace {
         restore.clear_the_way()?;
         restore.make_folders()?;
         restore.write_files()?;
-        restore.remove_the_rest()?;
+        restore.remove_the_rest(&held)?;
         restore.close_folders()?;
+        let Restore {
+            changed,
+            removed,
+            current,
+            ..
+        } = restore;
         Ok(Restored {
-            changed: restore.changed,
-            removed: restore.removed,
-            kept_back,
+            changed,
+            removed,
+            kept_back: current.tree,
         })
+    }
+
+    fn keep_back(&self, held: &Held, tree: &TreeId) -> Result<(), WorkspaceError> {
+        self.shadow
+            .set_ref(&self.git, held, &Shadow::replaced_ref(tree), tree)
     }
 
     fn failed(&self, path: &Path, error: io::Error) -> WorkspaceError {
@@ -162,37 +169,103 @@ impl Restore<'_> {
     }
 
     /// Removes what the snapshot would have covered and does not hold. The rules that count are those
-    /// of the snapshot, which are in force now that its ignore files are back: what it left out
-    /// because it was ignored must stay, even if it is not ignored at present.
-    fn remove_the_rest(&mut self) -> Result<(), WorkspaceError> {
-        let target = &self.target;
-        let is_extra = |path: &PathBuf| !target.files.contains_key(path);
-        let is_extra_folder = |path: &&PathBuf| !target.folders.contains_key(*path);
-        if !self.current.files.keys().any(is_extra)
-            && !self.current.empty.iter().any(|path| is_extra_folder(&path))
-        {
+    /// of the snapshot: what it left out because it was ignored must stay, even if it was not ignored
+    /// a moment ago. So ignore files that it does not hold go first, for as long as there are any;
+    /// then the rules in force are its own.
+    fn remove_the_rest(&mut self, held: &Held) -> Result<(), WorkspaceError> {
+        if self.is_done() {
             return Ok(());
         }
-        let now = self
-            .workspace
-            .survey(target.manifest.rules, &HashSet::new())?;
-        for (path, print) in &now.files {
-            // Invariant: nothing is removed but what was kept back, byte for byte.
-            let kept_back = self.current.files.get(path);
-            if is_extra(path) && kept_back.is_some_and(|kept| kept.print.same_bytes_as(print)) {
-                self.done(path, self.anchor.remove(path))?;
-                self.removed.push(path.clone());
+        loop {
+            let mut extra = self
+                .workspace
+                .survey(self.target.manifest.rules, &HashSet::new())?;
+            extra
+                .files
+                .retain(|path, _| !self.target.files.contains_key(path));
+            extra
+                .folders
+                .retain(|path, _| !self.target.folders.contains_key(path));
+            extra.empty.retain(|path| extra.folders.contains_key(path));
+            self.keep_back_more(held, &extra)?;
+            let (rules, others): (BTreeMap<_, _>, _) = extra
+                .files
+                .into_iter()
+                .partition(|(path, _)| path.ends_with(".gitignore"));
+            if self.remove_files(rules)? == 0 {
+                self.remove_files(others)?;
+                return self.remove_folders(extra.folders.keys());
             }
         }
-        for path in now.folders.keys().rev().filter(is_extra_folder) {
+    }
+
+    /// Keeps back what is to be removed and was hidden by rules that are no longer in force.
+    fn keep_back_more(&mut self, held: &Held, extra: &Survey) -> Result<(), WorkspaceError> {
+        let Taken { files, folders, .. } = &self.current;
+        let mut more = extra.clone();
+        more.files.retain(|path, _| !files.contains_key(path));
+        more.folders.retain(|path, _| !folders.contains_key(path));
+        more.empty.retain(|path| more.folders.contains_key(path));
+        if more.files.is_empty() && more.empty.is_empty() {
+            return Ok(());
+        }
+        self.current = self.workspace.take_more(held, self.current.clone(), more)?;
+        self.workspace.keep_back(held, &self.current.tree)
+    }
+
+    /// Removes files that were kept back, and says how many.
+    fn remove_files(
+        &mut self,
+        files: BTreeMap<PathBuf, Fingerprint>,
+    ) -> Result<usize, WorkspaceError> {
+        let before = self.removed.len();
+        for (path, print) in files {
+            // Invariant: nothing is removed but what was kept back, byte for byte.
+            if self
+                .current
+                .files
+                .get(&path)
+                .is_some_and(|kept| kept.print.same_bytes_as(&print))
+            {
+                self.done(&path, self.anchor.remove(&path))?;
+                self.removed.push(path);
+            }
+        }
+        Ok(self.removed.len() - before)
+    }
+
+    /// Removes folders that the snapshot does not hold, once they are empty.
+    fn remove_folders<'p>(
+        &self,
+        folders: impl DoubleEndedIterator<Item = &'p PathBuf>,
+    ) -> Result<(), WorkspaceError> {
+        for path in folders.rev() {
             self.done(path, self.anchor.remove_empty(path).map(drop))?;
         }
         Ok(())
     }
 
+    /// Whether there is nothing in the workspace that the snapshot may not have.
+    fn is_done(&self) -> bool {
+        let Taken {
+            files,
+            empty,
+            left_out,
+            ..
+        } = &self.current;
+        left_out.is_empty()
+            && files
+                .keys()
+                .all(|path| self.target.files.contains_key(path))
+            && empty
+                .iter()
+                .all(|path| self.target.folders.contains_key(path))
+    }
+
     /// Gives every folder the bits it is to have, the innermost first.
     fn close_folders(&self) -> Result<(), WorkspaceError> {
-        for (path, bits) in self.target.folders.iter().rev() {
+        let Target { files, folders, .. } = &self.target;
+        for (path, bits) in folders.iter().rev() {
             let is_right = |was: &u32| was == bits && !is_closed(*was);
             if !self.current.folders.get(path).is_some_and(is_right) {
                 self.done(path, self.anchor.set_permissions(path, *bits))?;
@@ -205,8 +278,8 @@ impl Restore<'_> {
             .rev()
             .filter(|(_, bits)| is_closed(**bits))
         {
-            if !self.target.folders.contains_key(path) {
-                // Most of these are gone.
+            if !folders.contains_key(path) && !files.contains_key(path) {
+                // It stays if something uncovered is in it; mostly it is gone.
                 let _ = self.anchor.set_permissions(path, *bits);
             }
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::WorkspaceError;
 use super::git::{self, Git};
 use super::ids::TreeId;
+use super::repository::ObjectFormat;
 
 /// The ref that holds the last snapshot, so that the next one can build on it.
 pub(super) const LATEST: &str = "refs/latest/snapshot";
@@ -26,13 +27,6 @@ pub(super) struct Shadow {
 
 /// Holding this is what allows writing to the shadow directory.
 pub(super) struct Held(#[expect(dead_code, reason = "dropping it unlocks")] File);
-
-/// How a repository names its objects.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ObjectFormat {
-    Sha1,
-    Sha256,
-}
 
 impl Shadow {
     /// Lays out what is missing under `dir`, which must lie outside `workspace` (canonical).

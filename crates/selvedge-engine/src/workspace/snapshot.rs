@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use super::Workspace;
 use super::coverage::{LeftOut, LeftOuts, Rules};
 use super::error::WorkspaceError;
-use super::ids::TreeId;
+use super::ids::{BlobId, TreeId};
 use super::inventory::{Inventory, Stored};
 use super::shadow::{Held, LATEST};
 use super::store::Store;
+use super::survey::Survey;
 
 /// A workspace's bytes at one moment.
 #[derive(Debug, Clone)]
@@ -27,9 +28,10 @@ pub struct Snapshot {
 }
 
 /// A snapshot with all that was learnt on the way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Taken {
     pub(super) tree: TreeId,
+    pub(super) manifest: BlobId,
     pub(super) files: BTreeMap<PathBuf, Stored>,
     /// Every folder walked, with its permission bits.
     pub(super) folders: BTreeMap<PathBuf, u32>,
@@ -89,6 +91,29 @@ impl Workspace {
         let mut store = Store::new(self, label, last)?;
         store.remove_all_but(&survey)?;
         store.add(survey, self.rules())
+    }
+
+    /// The same snapshot with more in it, as that is now.
+    pub(super) fn take_more(
+        &self,
+        held: &Held,
+        taken: Taken,
+        more: Survey,
+    ) -> Result<Taken, WorkspaceError> {
+        self.shadow.break_stale_lock(held, LATEST);
+        let Taken {
+            tree,
+            manifest,
+            files,
+            ..
+        } = &taken;
+        let last = Inventory {
+            tree: tree.clone(),
+            manifest: *manifest,
+            files: files.clone(),
+        };
+        let store = Store::new(self, "before a restore, and more", Some(last))?;
+        store.add_to(taken, more, self.rules())
     }
 
     /// The rules the workspace's own snapshots are taken by.

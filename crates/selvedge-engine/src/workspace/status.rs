@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::error::WorkspaceError;
 use super::git::{self, Git};
 use super::repository::{Repository, plain_file};
-use super::shadow::{self, ObjectFormat};
+use super::shadow;
 
 const DOING: &str = "see what changed";
 
@@ -142,15 +142,7 @@ impl<'a> Scratch<'a> {
             dir,
         };
         let settings = scratch.settings()?;
-        let sha256 = settings
-            .iter()
-            .any(|(key, value)| key == "extensions.objectformat" && value == "sha256");
-        let format = if sha256 {
-            ObjectFormat::Sha256
-        } else {
-            ObjectFormat::Sha1
-        };
-        shadow::lay_out(scratch.dir.path(), format)?;
+        shadow::lay_out(scratch.dir.path(), repository.object_format())?;
         scratch.carry_over(&settings)?;
         scratch.link_rules()?;
         scratch.set_head()?;
@@ -256,11 +248,20 @@ impl<'a> Scratch<'a> {
             command.arg("-c").arg(setting);
         }
         command.args(["status", "--porcelain=v2", "-z", "--no-renames"]);
-        command.args(["--untracked-files=normal", "--ignore-submodules=dirty"]);
-        let answer = git::answer(command, DOING, self.repository.root())?;
-        Ok(answer
-            .split(|byte| *byte == 0)
-            .filter_map(dirty_file)
+        command.args([
+            "--untracked-files=normal",
+            "--ignore-submodules=dirty",
+            "--",
+            ".",
+        ]);
+        let answer = git::answer(command, DOING, folder)?;
+        // In this format paths begin at the root of the work tree, wherever git was asked.
+        let below = folder
+            .strip_prefix(self.repository.root())
+            .unwrap_or(Path::new(""));
+        let records = answer.split(|byte| *byte == 0).filter_map(dirty_file);
+        Ok(records
+            .map(|(path, dirt)| (relative(path, below), dirt))
             .collect())
     }
 
@@ -290,4 +291,8 @@ fn dirty_file(record: &[u8]) -> Option<(PathBuf, Dirt)> {
         .splitn(fields_before_path + 1, |byte| *byte == b' ')
         .last()?;
     Some((OsString::from_vec(path.to_vec()).into(), dirt))
+}
+
+fn relative(path: PathBuf, base: &Path) -> PathBuf {
+    path.strip_prefix(base).map(Path::to_owned).unwrap_or(path)
 }

@@ -1,7 +1,7 @@
 //! Bringing the shadow directory from the last snapshot to a new one: which files must be read, and
 //! what of them is new.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,14 @@ pub(super) struct Store<'a> {
     last: Option<Inventory>,
     /// Whether the inventory of the last snapshot is out of date.
     learnt: bool,
+}
+
+/// A snapshot's content before it has a name.
+struct Unfinished {
+    files: BTreeMap<PathBuf, Stored>,
+    folders: BTreeMap<PathBuf, u32>,
+    empty: BTreeSet<PathBuf>,
+    left_out: Vec<LeftOut>,
 }
 
 /// What became of a file between the survey and its reading.
@@ -83,53 +91,91 @@ impl<'a> Store<'a> {
             files: surveyed,
             folders,
             empty,
-            mut left_out,
+            left_out,
         } = survey;
-        let mut files = BTreeMap::new();
+        let mut taken = Unfinished {
+            files: BTreeMap::new(),
+            folders,
+            empty,
+            left_out,
+        };
         for (path, print) in surveyed {
             let known = self
                 .last
                 .as_ref()
                 .and_then(|last| last.files.get(&path))
                 .copied();
-            if let Some(known) = known.filter(|known| known.settled && known.print == print) {
-                files.insert(path, known);
-                continue;
-            }
-            self.learnt = true;
-            match self.read(&path, print, known)? {
-                Found::Stored(stored) => {
-                    files.insert(path, stored);
-                    continue;
-                }
-                Found::Gone => {}
-                Found::Unreadable => left_out.push(LeftOut {
-                    path: path.clone(),
-                    reason: Reason::Unreadable,
-                    size: Some(print.size),
-                }),
-            }
-            if known.is_some() {
-                self.import.remove(&stored_path(&path))?;
+            match known.filter(|known| known.settled && known.print == print) {
+                Some(known) => drop(taken.files.insert(path, known)),
+                None => self.add_file(&mut taken, path, print, known)?,
             }
         }
-        let manifest = Manifest::of(rules, &files, &folders, &empty);
-        let inventory = self.finish(&manifest, files)?;
-        Ok(Taken {
-            tree: inventory.tree,
-            files: inventory.files,
+        self.finish(taken, rules)
+    }
+
+    /// Puts more into a snapshot whose inventory this was begun with.
+    pub(super) fn add_to(
+        mut self,
+        taken: Taken,
+        more: Survey,
+        rules: Rules,
+    ) -> Result<Taken, WorkspaceError> {
+        let Taken {
+            files,
+            mut folders,
+            mut empty,
+            left_out,
+            ..
+        } = taken;
+        folders.extend(more.folders);
+        empty.extend(more.empty);
+        let mut taken = Unfinished {
+            files,
             folders,
             empty,
             left_out,
-        })
+        };
+        for (path, print) in more.files {
+            self.add_file(&mut taken, path, print, None)?;
+        }
+        self.finish(taken, rules)
     }
 
-    fn finish(
-        mut self,
-        manifest: &Manifest,
-        files: BTreeMap<PathBuf, Stored>,
-    ) -> Result<Inventory, WorkspaceError> {
-        let bytes = manifest.to_bytes();
+    fn add_file(
+        &mut self,
+        taken: &mut Unfinished,
+        path: PathBuf,
+        print: Fingerprint,
+        known: Option<Stored>,
+    ) -> Result<(), WorkspaceError> {
+        self.learnt = true;
+        match self.read(&path, print, known)? {
+            Found::Stored(stored) => {
+                taken.files.insert(path, stored);
+                return Ok(());
+            }
+            Found::Gone => {}
+            Found::Unreadable => taken.left_out.push(LeftOut {
+                path: path.clone(),
+                reason: Reason::Unreadable,
+                size: Some(print.size),
+            }),
+        }
+        if known.is_some() {
+            self.import.remove(&stored_path(&path))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn finish(mut self, taken: Unfinished, rules: Rules) -> Result<Taken, WorkspaceError> {
+        let Unfinished {
+            files,
+            folders,
+            empty,
+            left_out,
+        } = taken;
+        let bytes = Manifest::of(rules, &files, &folders, &empty).to_bytes();
         let manifest = BlobId::of(&bytes);
         if self
             .last
@@ -139,16 +185,23 @@ impl<'a> Store<'a> {
             self.learnt = true;
             self.import.add(Path::new(MANIFEST), Kind::Plain, &bytes)?;
         }
-        let tree = self.import.finish()?;
         let inventory = Inventory {
-            tree,
+            tree: self.import.finish()?,
             manifest,
             files,
         };
         if self.learnt {
             inventory.save(&self.workspace.shadow.inventory())?;
         }
-        Ok(inventory)
+        let Inventory { tree, files, .. } = inventory;
+        Ok(Taken {
+            tree,
+            manifest,
+            files,
+            folders,
+            empty,
+            left_out,
+        })
     }
 
     fn read(

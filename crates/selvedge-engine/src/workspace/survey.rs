@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 use super::coverage::{self, CACHE_TAG, CACHES, LeftOut, Limits, Reason, Rules};
 use super::error::WorkspaceError;
 use super::fingerprint::Fingerprint;
-use super::repository::{Repository, plain_file};
-use super::shadow::ObjectFormat;
+use super::repository::{ObjectFormat, Repository, plain_file};
 use super::{Workspace, git, is_repository_data};
 
 /// What is in a workspace, by path relative to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     /// Covered files and links.
     pub(super) files: BTreeMap<PathBuf, Fingerprint>,
@@ -67,12 +66,13 @@ impl Workspace {
         let Some(index) = repository.and_then(Repository::index) else {
             return list(ObjectFormat::Sha1, None);
         };
-        // The format is written in the repository's settings, which are not to be trusted; an index
-        // read by the wrong one is refused by its checksum. One that cannot be read at all costs only
-        // the tracked files that are ignored and large besides: they are then listed as left out.
-        list(ObjectFormat::Sha1, Some(&index))
-            .or_else(|_| list(ObjectFormat::Sha256, Some(&index)))
-            .or_else(|_| list(ObjectFormat::Sha1, None))
+        // An index that cannot be read costs only the tracked files that are ignored and large, or in
+        // a cache: they are then listed as left out.
+        list(
+            repository.map_or(ObjectFormat::Sha1, Repository::object_format),
+            Some(&index),
+        )
+        .or_else(|_| list(ObjectFormat::Sha1, None))
     }
 
     fn list(
@@ -206,7 +206,8 @@ impl Walk<'_> {
         let name = path.file_name().unwrap_or_default();
         if is_repository_data(name) {
             if path != Path::new(".git") {
-                self.leave_out(path.to_owned(), Reason::RepositoryRecords, None);
+                let size = metadata.is_file().then_some(metadata.len());
+                self.leave_out(path.to_owned(), Reason::RepositoryRecords, size);
             }
             return Ok(false);
         }
@@ -227,7 +228,7 @@ impl Walk<'_> {
 
     /// Why a folder that holds nothing unignored is not even looked into.
     fn refusal_of_folder(&self, path: &Path, name: &OsStr) -> Option<Reason> {
-        if self.parents.contains(path) || is_empty(&self.workspace.dir.join(path)) {
+        if self.parents.contains(path) || holds_no_file(&self.workspace.dir.join(path)) {
             None
         } else if coverage::is_cache(name) {
             Some(Reason::Cache)
@@ -241,7 +242,7 @@ impl Walk<'_> {
     fn file(&mut self, path: &Path, name: &OsStr, metadata: &Metadata) {
         let size = Some(metadata.len());
         if !metadata.is_file() && !metadata.is_symlink() {
-            self.leave_out(path.to_owned(), Reason::Special, None);
+            self.leave_out(path.to_owned(), Reason::Special, size);
         } else if metadata.is_symlink() && name.as_bytes().eq_ignore_ascii_case(b".gitmodules") {
             self.leave_out(path.to_owned(), Reason::Unstorable, size);
         } else if let Some(reason) = self.refusal(path, metadata.len()) {
@@ -286,6 +287,11 @@ fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
     fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()
 }
 
-fn is_empty(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Whether there are at most folders in a folder. Git does not say whether such a one is ignored.
+fn holds_no_file(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|entries| {
+        entries.flatten().all(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
+        })
+    })
 }

@@ -15,7 +15,10 @@ const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     let exit = exit(args.exit.as_deref())?;
-    let hints = args.cmd.as_deref().map_or_else(Hints::default, Hints::command);
+    let hints = args
+        .cmd
+        .as_deref()
+        .map_or_else(Hints::default, Hints::command);
     let mut digester = Digester::new(hints);
     let mut input = std::io::stdin().lock();
     let mut chunk = vec![0; CHUNK];
@@ -27,7 +30,9 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
                 .map_err(CliError::infrastructure)?,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
-                return Err(CliError::infrastructure(format!("cannot read standard input: {error}")));
+                return Err(CliError::infrastructure(format!(
+                    "cannot read standard input: {error}"
+                )));
             }
         }
     }
@@ -54,7 +59,9 @@ fn exit(text: Option<&str>) -> Result<Exit, CliError> {
         return Ok(Exit::Unknown);
     };
     let code: i32 = text.parse().map_err(|_| {
-        CliError::usage(format!("--exit {text}: expected an exit code, such as 0 or 101"))
+        CliError::usage(format!(
+            "--exit {text}: expected an exit code, such as 0 or 101"
+        ))
     })?;
     Ok(match code {
         code @ 129..=192 => Exit::Signal(code - 128),

@@ -32,14 +32,23 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     let dir = directory(args.dir.as_deref())?;
     let settings = settings(&dir, &Flags::default(), &environment)?.resolved;
     let home = Home::find(&environment)?;
-    let mut findings = vec![git(), state(&home), workspace(&home, &dir), checks(settings.checks.len())];
+    let mut findings = vec![
+        git(),
+        state(&home),
+        workspace(&home, &dir),
+        checks(settings.checks.len()),
+    ];
     for (name, agent) in &settings.agents {
         let chosen = *name == settings.agent;
         let (ok, found) = match preflight(agent, &dir) {
             Ok(()) => (Some(true), "its program is there".to_owned()),
             Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
-        let what = if chosen { format!("agent {name} (default)") } else { format!("agent {name}") };
+        let what = if chosen {
+            format!("agent {name} (default)")
+        } else {
+            format!("agent {name}")
+        };
         findings.push(Finding { what, ok, found });
     }
     findings.push(processes());
@@ -51,10 +60,16 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     if args.json {
         json::print(&findings);
     } else {
-        findings.iter().for_each(|finding| anstream::println!("{}", line(finding)));
+        findings
+            .iter()
+            .for_each(|finding| anstream::println!("{}", line(finding)));
     }
     let sound = findings.iter().all(|finding| finding.ok != Some(false));
-    Ok(if sound { exit_code::VERIFIED } else { exit_code::USAGE })
+    Ok(if sound {
+        exit_code::VERIFIED
+    } else {
+        exit_code::USAGE
+    })
 }
 
 fn line(finding: &Finding) -> String {
@@ -63,7 +78,11 @@ fn line(finding: &Finding) -> String {
         Some(false) => style::bad("✗"),
         None => style::dim("-"),
     };
-    format!("{mark} {:<24} {}", finding.what, one_line(&finding.found, 160))
+    format!(
+        "{mark} {:<24} {}",
+        finding.what,
+        one_line(&finding.found, 160)
+    )
 }
 
 fn git() -> Finding {
@@ -71,19 +90,35 @@ fn git() -> Finding {
     match Command::new("git").arg("--version").output() {
         Ok(output) if output.status.success() => {
             let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            Finding { what, ok: Some(true), found }
+            Finding {
+                what,
+                ok: Some(true),
+                found,
+            }
         }
-        _ => Finding { what, ok: Some(false), found: "not found: install git 2.36 or later".to_owned() },
+        _ => Finding {
+            what,
+            ok: Some(false),
+            found: "not found: install git 2.36 or later".to_owned(),
+        },
     }
 }
 
 fn state(home: &Home) -> Finding {
     let what = "state".to_owned();
     match home.journal() {
-        Ok(_) => Finding { what, ok: Some(true), found: home.root().display().to_string() },
+        Ok(_) => Finding {
+            what,
+            ok: Some(true),
+            found: home.root().display().to_string(),
+        },
         Err(_) => {
             let found = format!("{} cannot be written", home.root().display());
-            Finding { what, ok: Some(false), found }
+            Finding {
+                what,
+                ok: Some(false),
+                found,
+            }
         }
     }
 }
@@ -91,22 +126,40 @@ fn state(home: &Home) -> Finding {
 fn workspace(home: &Home, dir: &Path) -> Finding {
     let what = "snapshots".to_owned();
     match home.workspace(dir) {
-        Ok(workspace) if workspace.is_git() => {
-            Finding { what, ok: Some(true), found: "this directory is in a git repository".to_owned() }
-        }
+        Ok(workspace) if workspace.is_git() => Finding {
+            what,
+            ok: Some(true),
+            found: "this directory is in a git repository".to_owned(),
+        },
         Ok(_) => {
             let found = "none here: not a git repository (`git init`)".to_owned();
-            Finding { what, ok: None, found }
+            Finding {
+                what,
+                ok: None,
+                found,
+            }
         }
-        Err(error) => Finding { what, ok: Some(false), found: error.to_string() },
+        Err(error) => Finding {
+            what,
+            ok: Some(false),
+            found: error.to_string(),
+        },
     }
 }
 
 fn checks(count: usize) -> Finding {
     let what = "checks".to_owned();
     match count {
-        0 => Finding { what, ok: None, found: "none configured: `selvedge init` finds some".to_owned() },
-        count => Finding { what, ok: Some(true), found: format!("{count} configured") },
+        0 => Finding {
+            what,
+            ok: None,
+            found: "none configured: `selvedge init` finds some".to_owned(),
+        },
+        count => Finding {
+            what,
+            ok: Some(true),
+            found: format!("{count} configured"),
+        },
     }
 }
 
@@ -118,5 +171,9 @@ fn processes() -> Finding {
         }
     };
     let exact = Method::of_this_system() == Method::Subreaper;
-    Finding { what: "process trees".to_owned(), ok: exact.then_some(true), found: found.to_owned() }
+    Finding {
+        what: "process trees".to_owned(),
+        ok: exact.then_some(true),
+        found: found.to_owned(),
+    }
 }

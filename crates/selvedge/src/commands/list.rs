@@ -15,25 +15,43 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment())?;
     let journal = home.journal_to_read()?;
     let filter = RunFilter {
-        workspace: args.dir.as_deref().map(|dir| directory(Some(dir))).transpose()?,
+        workspace: args
+            .dir
+            .as_deref()
+            .map(|dir| directory(Some(dir)))
+            .transpose()?,
         finished: args.open.then_some(false),
         ..RunFilter::default()
     };
-    let runs = journal.runs(&filter, args.limit, None).map_err(CliError::infrastructure)?;
+    let runs = journal
+        .runs(&filter, args.limit, None)
+        .map_err(CliError::infrastructure)?;
     match args.format {
         Format::Json => json::print(&runs),
         Format::Jsonl => runs.iter().for_each(|run| json::print(run)),
         Format::Human if runs.is_empty() => anstream::println!("no runs"),
-        Format::Human => runs.iter().for_each(|run| anstream::println!("{}", line(run))),
+        Format::Human => runs
+            .iter()
+            .for_each(|run| anstream::println!("{}", line(run))),
     }
     Ok(exit_code::VERIFIED)
 }
 
 fn line(run: &RunSummary) -> String {
-    let when = run.created_at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M");
-    let (agent, max, task) = run.task.as_ref().map_or(("?", 0, "(written by a later release)"), |task| {
-        (task.agent.as_str(), task.max_attempts, task.description.as_str())
-    });
+    let when = run
+        .created_at
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M");
+    let (agent, max, task) =
+        run.task
+            .as_ref()
+            .map_or(("?", 0, "(written by a later release)"), |task| {
+                (
+                    task.agent.as_str(),
+                    task.max_attempts,
+                    task.description.as_str(),
+                )
+            });
     let attempts = format!("{}/{max}", run.attempts);
     format!(
         "{}  {when}  {}  {attempts:>5}  {:<10}  {:<18}  {}",
@@ -53,7 +71,11 @@ fn standing(standing: Standing) -> String {
         Standing::AwaitingReview => style::warning(format!("{:WIDTH$}", "needs review")),
         Standing::Finished { outcome } => {
             let word = format!("{:WIDTH$}", outcome.as_str().replace('_', " "));
-            if outcome.exit_code() == exit_code::VERIFIED { style::good(word) } else { style::bad(word) }
+            if outcome.exit_code() == exit_code::VERIFIED {
+                style::good(word)
+            } else {
+                style::bad(word)
+            }
         }
     }
 }

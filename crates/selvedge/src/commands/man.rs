@@ -8,11 +8,17 @@ use crate::error::CliError;
 
 pub(super) fn page() -> Result<u8, CliError> {
     let page = clap_mangen::Man::new(Cli::command());
-    page.render(&mut std::io::stdout().lock()).map_err(CliError::infrastructure)?;
+    page.render(&mut std::io::stdout().lock())
+        .map_err(CliError::infrastructure)?;
     Ok(exit_code::VERIFIED)
 }
 
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<u8, CliError> {
-    clap_complete::generate(shell, &mut Cli::command(), "selvedge", &mut std::io::stdout().lock());
+    clap_complete::generate(
+        shell,
+        &mut Cli::command(),
+        "selvedge",
+        &mut std::io::stdout().lock(),
+    );
     Ok(exit_code::VERIFIED)
 }

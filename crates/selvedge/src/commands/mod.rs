@@ -2,10 +2,13 @@
 //! do the work, and says how it went; its return value is the process exit code.
 
 mod config;
+mod demo;
 mod digest;
 mod doctor;
+mod init;
 mod list;
 mod man;
+mod once;
 mod resume;
 mod run;
 mod show;
@@ -16,13 +19,14 @@ use std::path::{Path, PathBuf};
 use crate::cli::Command;
 use crate::error::CliError;
 use crate::output::style;
-use crate::settings::{self, Settings, SettingsError, Severity};
+use crate::settings::{self, Settings, SettingsError, Severity, environment};
 
 /// Carries out a command.
-pub fn run(command: Command) -> Result<u8, CliError> {
+pub(crate) fn run(command: Command) -> Result<u8, CliError> {
     match command {
         Command::Run(args) => run::run(&args),
-        Command::Demo(_) | Command::Init(_) => Err(CliError::usage("being built")),
+        Command::Demo(args) => demo::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Digest(args) => digest::run(&args),
@@ -35,23 +39,19 @@ pub fn run(command: Command) -> Result<u8, CliError> {
     }
 }
 
-/// The environment, read once; what is not Unicode cannot be one of our settings.
-fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
 /// The directory that a command works in, canonical.
 fn directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let path = named.unwrap_or(Path::new("."));
-    let canonical = path.canonicalize().map_err(|error| {
-        CliError::usage(format!("cannot work in {}: {error}", path.display()))
-    })?;
+    let canonical = path
+        .canonicalize()
+        .map_err(|error| CliError::usage(format!("cannot work in {}: {error}", path.display())))?;
     if canonical.is_dir() {
         Ok(canonical)
     } else {
-        Err(CliError::usage(format!("{} is not a directory", path.display())))
+        Err(CliError::usage(format!(
+            "{} is not a directory",
+            path.display()
+        )))
     }
 }
 

@@ -18,7 +18,10 @@ const LARGEST_TASK: u64 = 1 << 20;
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     let environment = environment();
     let mut task = task(args)?;
-    let named = args.dir.as_deref().or(task.workspace.as_deref().map(Path::new));
+    let named = args
+        .dir
+        .as_deref()
+        .or(task.workspace.as_deref().map(Path::new));
     let dir = directory(named)?;
     let settings = settings(&dir, &args.flags(), &environment)?.resolved;
     let home = Home::find(&environment)?;
@@ -53,16 +56,25 @@ fn task(args: &RunArgs) -> Result<Task, CliError> {
         (None, Some(path)) => return read_task(path),
         (None, None) => String::new(),
     };
-    Ok(Task { description, ..Task::default() })
+    Ok(Task {
+        description,
+        ..Task::default()
+    })
 }
 
 fn read_task(path: &Path) -> Result<Task, CliError> {
     let failed = |error: &dyn std::fmt::Display| {
-        CliError::usage(format!("cannot read the task from {}: {error}", path.display()))
+        CliError::usage(format!(
+            "cannot read the task from {}: {error}",
+            path.display()
+        ))
     };
     let mut text = String::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(LARGEST_TASK + 1).read_to_string(&mut text)
+        std::io::stdin()
+            .lock()
+            .take(LARGEST_TASK + 1)
+            .read_to_string(&mut text)
     } else {
         let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
         file.take(LARGEST_TASK + 1).read_to_string(&mut text)
@@ -74,5 +86,8 @@ fn read_task(path: &Path) -> Result<Task, CliError> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(&text).map_err(|error| failed(&error));
     }
-    Ok(Task { description: text.trim_end().to_owned(), ..Task::default() })
+    Ok(Task {
+        description: text.trim_end().to_owned(),
+        ..Task::default()
+    })
 }

@@ -24,22 +24,34 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let state = home.replay(&journal, run_id)?;
     let Some(run) = &state.run else {
-        return Err(CliError::usage(format!("run {} was written by a later release", run_id.short()))
-            .hint("--format jsonl shows its events as they are"));
+        return Err(CliError::usage(format!(
+            "run {} was written by a later release",
+            run_id.short()
+        ))
+        .hint("--format jsonl shows its events as they are"));
     };
-    let attempt = args.attempt.map(|number| attempt(run, number)).transpose()?;
+    let attempt = args
+        .attempt
+        .map(|number| attempt(run, number))
+        .transpose()?;
     if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
         let output = output_of(attempt, args.check)?;
         return print_output(&home.run_dir(run_id), output);
     }
-    let detail = Detail { attempt: args.attempt, prompt: args.prompt };
+    let detail = Detail {
+        attempt: args.attempt,
+        prompt: args.prompt,
+    };
     match args.format {
         Format::Human => anstream::print!("{}", story::human(run, detail)),
         Format::Json | Format::Jsonl => json::print(&story::machine(run, detail)),
     }
     if !state.unknown.is_empty() {
         let unknown = state.unknown.join(", ");
-        anstream::eprintln!("events of a later release are not shown: {}", plain(&unknown));
+        anstream::eprintln!(
+            "events of a later release are not shown: {}",
+            plain(&unknown)
+        );
     }
     Ok(exit_code::VERIFIED)
 }
@@ -62,13 +74,18 @@ fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
 fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
     let number = attempt.run_number;
     let output = match check {
-        None => attempt.session.as_ref().and_then(|session| session.transcript.as_ref()),
+        None => attempt
+            .session
+            .as_ref()
+            .and_then(|session| session.transcript.as_ref()),
         Some(check) => {
             let checks = attempt.report.as_ref().map(|report| &report.checks);
             let found = checks.and_then(|checks| checks.get(check.checked_sub(1)?));
             let found = found.ok_or_else(|| {
                 let count = checks.map_or(0, Vec::len);
-                CliError::usage(format!("attempt {number} has no check {check}: it has {count}"))
+                CliError::usage(format!(
+                    "attempt {number} has no check {check}: it has {count}"
+                ))
             })?;
             found.output_ref.as_ref()
         }

@@ -28,7 +28,7 @@ const NOTHING_FOUND: &str = "
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The text of the file.
-pub(super) fn document(tried: &[Tried]) -> String {
+pub(crate) fn document(tried: &[Tried]) -> String {
     let mut text = HEAD.to_owned();
     if let Some(timeout) = timeout(tried) {
         let _ = write!(

@@ -16,9 +16,10 @@ mod write;
 
 use std::path::Path;
 
+pub(crate) use document::document;
 pub(crate) use proposal::Proposal;
 pub(crate) use trial::{Trial, Tried, try_out};
-pub(crate) use write::{WriteError, write};
+pub(crate) use write::write;
 
 /// The checks that fit the repository at `root`.
 pub(crate) fn detect(root: &Path) -> Vec<Proposal> {

@@ -18,29 +18,31 @@ use crate::settings::Directories;
 
 /// The state directory.
 #[derive(Debug, Clone)]
-pub struct Home {
+pub(crate) struct Home {
     root: PathBuf,
 }
 
 impl Home {
     /// As the environment says.
-    pub fn find(environment: &[(String, String)]) -> Result<Self, CliError> {
-        let root = Directories::new(environment).state().map_err(CliError::usage)?;
+    pub(crate) fn find(environment: &[(String, String)]) -> Result<Self, CliError> {
+        let root = Directories::new(environment)
+            .state()
+            .map_err(CliError::usage)?;
         Ok(Self { root })
     }
 
     /// The directory itself.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// The journal, made when missing.
-    pub fn journal(&self) -> Result<SqliteJournal, CliError> {
+    pub(crate) fn journal(&self) -> Result<SqliteJournal, CliError> {
         SqliteJournal::open(&self.root).map_err(|error| self.unusable(&error))
     }
 
     /// The journal, which must exist.
-    pub fn journal_to_read(&self) -> Result<SqliteJournal, CliError> {
+    pub(crate) fn journal_to_read(&self) -> Result<SqliteJournal, CliError> {
         SqliteJournal::open_to_read(&self.root).map_err(|error| match error {
             StoreError::Missing { .. } => {
                 CliError::usage("there are no runs yet").hint("`selvedge demo` makes one")
@@ -55,12 +57,12 @@ impl Home {
     }
 
     /// A run's own directory.
-    pub fn run_dir(&self, run: RunId) -> PathBuf {
+    pub(crate) fn run_dir(&self, run: RunId) -> PathBuf {
         self.root.join("runs").join(run.to_string())
     }
 
     /// Makes a run's own directory, readable by its owner only.
-    pub fn make_run_dir(&self, run: RunId) -> Result<PathBuf, CliError> {
+    pub(crate) fn make_run_dir(&self, run: RunId) -> Result<PathBuf, CliError> {
         let path = self.run_dir(run);
         let made: io::Result<()> = DirBuilder::new().recursive(true).mode(0o700).create(&path);
         made.map_err(|error| {
@@ -70,12 +72,12 @@ impl Home {
     }
 
     /// A workspace with its snapshots.
-    pub fn workspace(&self, dir: &Path) -> Result<Workspace, WorkspaceError> {
+    pub(crate) fn workspace(&self, dir: &Path) -> Result<Workspace, WorkspaceError> {
         Workspace::open(dir, &self.root.join("shadows").join(shadow_name(dir)))
     }
 
     /// The run that a person means by a name.
-    pub fn find_run(&self, journal: &SqliteJournal, name: &str) -> Result<RunId, CliError> {
+    pub(crate) fn find_run(&self, journal: &SqliteJournal, name: &str) -> Result<RunId, CliError> {
         match journal.find(name).map_err(|error| self.unusable(&error))? {
             Found::Run(run) => Ok(run),
             Found::Ambiguous(runs) => {
@@ -89,7 +91,7 @@ impl Home {
     }
 
     /// A run as its journal tells it.
-    pub fn replay(&self, journal: &SqliteJournal, run: RunId) -> Result<State, CliError> {
+    pub(crate) fn replay(&self, journal: &SqliteJournal, run: RunId) -> Result<State, CliError> {
         let mut state = State::default();
         for envelope in journal.events(run, 0) {
             state = evolve(state, &envelope.map_err(|error| self.unusable(&error))?);
@@ -107,7 +109,13 @@ fn shadow_name(dir: &Path) -> String {
 
     let mut name: String = dir
         .file_name()
-        .map(|last| last.to_string_lossy().chars().filter(|c| c.is_ascii_alphanumeric()).take(24).collect())
+        .map(|last| {
+            last.to_string_lossy()
+                .chars()
+                .filter(|c| c.is_ascii_alphanumeric())
+                .take(24)
+                .collect()
+        })
         .unwrap_or_default();
     name.push('-');
     for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(12) {

@@ -19,22 +19,30 @@ struct Append {
 }
 
 /// A run's way into the journal.
-pub struct JournalSink {
+pub(crate) struct JournalSink {
     appends: Option<SyncSender<Append>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl JournalSink {
     /// Starts the writer.
-    pub fn new(journal: SqliteJournal, run: RunId) -> Self {
+    pub(crate) fn new(journal: SqliteJournal, run: RunId) -> Self {
         let (appends, queue) = sync_channel(QUEUED);
         let writer = std::thread::spawn(move || write(&journal, run, &queue));
-        Self { appends: Some(appends), writer: Some(writer) }
+        Self {
+            appends: Some(appends),
+            writer: Some(writer),
+        }
     }
 }
 
 fn write(journal: &SqliteJournal, run: RunId, queue: &Receiver<Append>) {
-    while let Ok(Append { expected_seq, events, answer }) = queue.recv() {
+    while let Ok(Append {
+        expected_seq,
+        events,
+        answer,
+    }) = queue.recv()
+    {
         // Whoever asked may have gone away; what is written stays written.
         let _ = answer.send(journal.append(run, expected_seq, &events));
     }
@@ -48,16 +56,29 @@ impl EventSink for JournalSink {
     ) -> BoxFuture<'_, Result<Appended, SinkError>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            let append = Append { expected_seq, events, answer };
-            let sent = self.appends.as_ref().is_some_and(|queue| queue.send(append).is_ok());
-            let gone = || SinkError::from(Box::<dyn std::error::Error + Send + Sync>::from("its writer is gone"));
+            let append = Append {
+                expected_seq,
+                events,
+                answer,
+            };
+            let sent = self
+                .appends
+                .as_ref()
+                .is_some_and(|queue| queue.send(append).is_ok());
+            let gone = || {
+                SinkError::from(Box::<dyn std::error::Error + Send + Sync>::from(
+                    "its writer is gone",
+                ))
+            };
             if !sent {
                 return Err(gone());
             }
             match answered.await.map_err(|_| gone())? {
                 Ok(selvedge_store::Appended::Committed) => Ok(Appended::Committed),
                 Ok(selvedge_store::Appended::Fenced { .. }) => Ok(Appended::Fenced),
-                Err(error) => Err(SinkError::from(Box::<dyn std::error::Error + Send + Sync>::from(error))),
+                Err(error) => Err(SinkError::from(
+                    Box::<dyn std::error::Error + Send + Sync>::from(error),
+                )),
             }
         })
     }

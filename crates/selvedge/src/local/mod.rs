@@ -3,5 +3,5 @@
 mod home;
 mod journal;
 
-pub use home::Home;
-pub use journal::JournalSink;
+pub(crate) use home::Home;
+pub(crate) use journal::JournalSink;

@@ -19,15 +19,17 @@ use super::{indented, one_line, style};
 const ACTIVITY_WIDTH: usize = 72;
 
 /// Watches a run for people. Everything goes to standard error but the verdict.
-pub struct Human {
+pub(crate) struct Human {
     /// What moves; hidden where standard error is no terminal.
     spinner: Mutex<ProgressBar>,
 }
 
 impl Human {
     /// Nothing is shown until something happens.
-    pub fn new() -> Self {
-        Self { spinner: Mutex::new(ProgressBar::hidden()) }
+    pub(crate) fn new() -> Self {
+        Self {
+            spinner: Mutex::new(ProgressBar::hidden()),
+        }
     }
 
     fn spinner(&self) -> MutexGuard<'_, ProgressBar> {
@@ -36,7 +38,8 @@ impl Human {
 
     /// A line that stays.
     fn say(&self, line: impl AsRef<str>) {
-        self.spinner().suspend(|| anstream::eprintln!("{}", line.as_ref()));
+        self.spinner()
+            .suspend(|| anstream::eprintln!("{}", line.as_ref()));
     }
 
     /// Something begins that takes time.
@@ -67,7 +70,11 @@ impl Human {
                 format!(" (retry {retry} of {max}, fresh session)")
             }
         };
-        self.say(format!("\n{}{}", style::strong(format!("attempt {number} of {of}")), style::dim(note)));
+        self.say(format!(
+            "\n{}{}",
+            style::strong(format!("attempt {number} of {of}")),
+            style::dim(note)
+        ));
         self.begin(&format!("{} is at work", run.spec.agent.name));
     }
 
@@ -85,9 +92,16 @@ impl Human {
         let facts = facts.join(" · ");
         let word = session_word(session.status);
         if session.status == SessionStatus::Success {
-            self.say(format!("  {name} {word} {}", style::dim(format!("· {facts}"))));
+            self.say(format!(
+                "  {name} {word} {}",
+                style::dim(format!("· {facts}"))
+            ));
         } else {
-            self.say(format!("  {name} {} {}", style::bad(word), style::dim(format!("· {facts}"))));
+            self.say(format!(
+                "  {name} {} {}",
+                style::bad(word),
+                style::dim(format!("· {facts}"))
+            ));
             if let Some(error) = &session.error {
                 self.say(indented(error, "    ").trim_end());
             }
@@ -102,21 +116,32 @@ impl Human {
     fn check_ends(&self, label: &str, status: CheckStatus, reason: Option<&str>, millis: u64) {
         self.end();
         let label = one_line(label, ACTIVITY_WIDTH);
-        let why = reason.map(|reason| format!(" — {}", one_line(reason, 100))).unwrap_or_default();
+        let why = reason
+            .map(|reason| format!(" — {}", one_line(reason, 100)))
+            .unwrap_or_default();
         let took = style::dim(duration(millis));
         self.say(format!("  {} {label} {took}{why}", mark(status)));
     }
 
     fn reported(&self, report: &Report, run: &Run) {
         self.end();
-        let goes_back = report.checks.iter().filter_map(|check| Some((check, check.digest.as_ref()?)));
+        let goes_back = report
+            .checks
+            .iter()
+            .filter_map(|check| Some((check, check.digest.as_ref()?)));
         for (check, digest) in goes_back {
-            let label = one_line(check.name.as_deref().unwrap_or(&check.target), ACTIVITY_WIDTH);
+            let label = one_line(
+                check.name.as_deref().unwrap_or(&check.target),
+                ACTIVITY_WIDTH,
+            );
             self.say(style::dim(format!("  digest of {label}:")));
             self.say(indented(digest, "    │ ").trim_end());
         }
         if run.attempts.len() > 1 && run.cost().micro_usd.is_some() {
-            self.say(format!("  {}", style::dim(format!("so far: {}", cost(run.cost())))));
+            self.say(format!(
+                "  {}",
+                style::dim(format!("so far: {}", cost(run.cost())))
+            ));
         }
     }
 }
@@ -130,7 +155,12 @@ impl Progress for Human {
                 moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
             }
             Activity::ToolEnded { .. } | Activity::Cost(_) => {}
-            Activity::ApiRetry { attempt, max, delay_ms, reason } => {
+            Activity::ApiRetry {
+                attempt,
+                max,
+                delay_ms,
+                reason,
+            } => {
                 let wait = duration(delay_ms);
                 let why = one_line(&reason, ACTIVITY_WIDTH);
                 self.say(style::dim(format!(
@@ -138,7 +168,12 @@ impl Progress for Human {
                 )));
             }
             Activity::CheckStarted { label } => self.begin(&one_line(&label, ACTIVITY_WIDTH)),
-            Activity::CheckEnded { label, status, reason, duration_ms } => {
+            Activity::CheckEnded {
+                label,
+                status,
+                reason,
+                duration_ms,
+            } => {
                 self.check_ends(&label, status, reason.as_deref(), duration_ms);
             }
             Activity::Note(note) => self.say(style::dim(format!("  {}", one_line(&note, 160)))),
@@ -159,20 +194,31 @@ impl Observer for Human {
             Event::Reported { report, .. } => self.reported(report, run),
             Event::VerificationRepeated { reason, .. } => {
                 let why = one_line(reason, 120);
-                self.say(style::warning(format!("  {why}: trying the checks again, uncharged")));
+                self.say(style::warning(format!(
+                    "  {why}: trying the checks again, uncharged"
+                )));
             }
-            Event::AttemptClosed { closing: Closing::Interrupted, run_number } => {
+            Event::AttemptClosed {
+                closing: Closing::Interrupted,
+                run_number,
+            } => {
                 self.end();
                 self.say(style::warning(format!(
                     "  attempt {run_number} was cut off: it costs no retry"
                 )));
             }
             Event::SuspendRequested { .. } => {
-                self.say(style::warning("  stopping; press Ctrl-C again to stop at once"));
+                self.say(style::warning(
+                    "  stopping; press Ctrl-C again to stop at once",
+                ));
             }
             Event::Resumed { .. } => self.say(format!("resuming run {}", run.run_id.short())),
-            Event::TreeRestored { .. } => self.say(style::dim("  the workspace's tree was put back")),
-            Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => self.end(),
+            Event::TreeRestored { .. } => {
+                self.say(style::dim("  the workspace's tree was put back"))
+            }
+            Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => {
+                self.end()
+            }
             _ => {}
         }
     }
@@ -188,7 +234,11 @@ fn head(run: &Run) -> String {
         run.run_id.short(),
         spec.agent.name,
     );
-    let labels: Vec<String> = spec.steps().iter().map(|step| one_line(step.label(), 60)).collect();
+    let labels: Vec<String> = spec
+        .steps()
+        .iter()
+        .map(|step| one_line(step.label(), 60))
+        .collect();
     if labels.is_empty() {
         return format!("{first}\n{}", style::warning("nothing will be checked"));
     }
@@ -196,7 +246,7 @@ fn head(run: &Run) -> String {
 }
 
 /// The end of a run, for standard output.
-pub fn verdict(run: &Run) -> String {
+pub(crate) fn verdict(run: &Run) -> String {
     let (outcome, reason) = run.conclusion();
     let word = match outcome {
         Outcome::Verified => style::good(style::strong("verified")),
@@ -222,12 +272,16 @@ pub fn verdict(run: &Run) -> String {
         text += &format!("  {} {warning}\n", style::warning("note:"));
     }
     let short = run.run_id.short();
-    let next = if outcome == Outcome::Interrupted { "resume" } else { "show" };
+    let next = if outcome == Outcome::Interrupted {
+        "resume"
+    } else {
+        "show"
+    };
     text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
 }
 
 /// A sign for a check's status.
-pub fn mark(status: CheckStatus) -> String {
+pub(crate) fn mark(status: CheckStatus) -> String {
     match status {
         CheckStatus::Pass => style::good("✓"),
         CheckStatus::Fail => style::bad("✗"),
@@ -238,7 +292,7 @@ pub fn mark(status: CheckStatus) -> String {
 }
 
 /// How a session ended, in words.
-pub fn session_word(status: SessionStatus) -> &'static str {
+pub(crate) fn session_word(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Success => "ended its work",
         SessionStatus::Failed => "failed",

@@ -10,9 +10,9 @@ use selvedge_engine::activity::{Activity, Progress};
 use serde::Serialize;
 
 /// Watches a run for `--format json` and `--format jsonl`.
-pub struct Machine {
+pub(crate) struct Machine {
     /// Whether every event is printed.
-    pub events: bool,
+    pub(crate) events: bool,
 }
 
 impl Progress for Machine {
@@ -28,7 +28,7 @@ impl Observer for Machine {
 }
 
 /// One object on a line of standard output. A reader that has gone away is no error.
-pub fn print(object: &impl Serialize) {
+pub(crate) fn print(object: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(object) {
         line.push(b'\n');
         let mut out = std::io::stdout().lock();

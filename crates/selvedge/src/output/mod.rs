@@ -3,18 +3,18 @@
 //! Whatever an agent, a check or a repository printed passes through [`plain`] before it reaches a
 //! terminal. Machine formats own standard output alone; everything else goes to standard error.
 
-pub mod amounts;
-pub mod human;
-pub mod json;
-pub mod story;
-pub mod style;
+pub(crate) mod amounts;
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod story;
+pub(crate) mod style;
 mod text;
 
-pub use text::{indented, one_line, plain};
+pub(crate) use text::{indented, one_line, plain};
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people: live on a terminal, plain lines elsewhere.
     #[default]
     Human,

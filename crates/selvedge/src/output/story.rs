@@ -16,21 +16,24 @@ const LAST_WORDS: usize = 600;
 
 /// What a story shows beside the outline.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Detail {
+pub(crate) struct Detail {
     /// One attempt only.
-    pub attempt: Option<u32>,
+    pub(crate) attempt: Option<u32>,
     /// Whole prompts.
-    pub prompt: bool,
+    pub(crate) prompt: bool,
 }
 
 /// The story for people.
-pub fn human(run: &Run, detail: Detail) -> String {
+pub(crate) fn human(run: &Run, detail: Detail) -> String {
     let spec = &run.spec;
     let mut text = format!("{} {}\n", style::strong("run"), run.run_id);
     text += &format!("  begun      {}\n", when(run.created_at));
     text += &format!("  directory  {}\n", spec.workspace.display());
     text += &format!("  agent      {}\n", spec.agent.name);
-    text += &format!("  task       {}", indented(&spec.description, "             ").trim_start());
+    text += &format!(
+        "  task       {}",
+        indented(&spec.description, "             ").trim_start()
+    );
     let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
     for attempt in run.attempts.iter().filter(wanted) {
         text += &one_attempt(attempt, detail);
@@ -40,14 +43,26 @@ pub fn human(run: &Run, detail: Detail) -> String {
 
 fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
     let number = style::strong(format!("attempt {}", attempt.run_number));
-    let retry = if attempt.retry > 0 { format!("retry {} · ", attempt.retry) } else { String::new() };
-    let mut text = format!("\n{number} {}\n", style::dim(format!("{retry}{}", when(attempt.began_at))));
+    let retry = if attempt.retry > 0 {
+        format!("retry {} · ", attempt.retry)
+    } else {
+        String::new()
+    };
+    let mut text = format!(
+        "\n{number} {}\n",
+        style::dim(format!("{retry}{}", when(attempt.began_at)))
+    );
     if detail.prompt {
         text += &format!("  {}\n", style::dim("prompt:"));
         text += &indented(&attempt.prompt.whole(), "    │ ");
     }
     match &attempt.session {
-        None => text += &format!("  {}\n", style::warning("the session was cut off; its cost is not known")),
+        None => {
+            text += &format!(
+                "  {}\n",
+                style::warning("the session was cut off; its cost is not known")
+            )
+        }
         Some(session) => {
             let mut facts = vec![duration(session.duration_ms), cost(session.cost)];
             facts.extend(session.model.as_deref().map(|model| one_line(model, 40)));
@@ -56,17 +71,29 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
             if session.api_retries > 0 {
                 facts.push(counted(session.api_retries.into(), "API retry"));
             }
-            text += &format!("  agent {} · {}\n", session_word(session.status), facts.join(" · "));
+            text += &format!(
+                "  agent {} · {}\n",
+                session_word(session.status),
+                facts.join(" · ")
+            );
             if let Some(error) = &session.error {
                 text += &indented(error, "    ");
             }
             if !session.text.trim().is_empty() {
-                text += &format!("  {}\n", style::dim("its last words (a claim, not evidence):"));
+                text += &format!(
+                    "  {}\n",
+                    style::dim("its last words (a claim, not evidence):")
+                );
                 text += &indented(&tail(&session.text), "    │ ");
             }
         }
     }
-    for (index, check) in attempt.report.iter().flat_map(|report| &report.checks).enumerate() {
+    for (index, check) in attempt
+        .report
+        .iter()
+        .flat_map(|report| &report.checks)
+        .enumerate()
+    {
         text += &one_check(index + 1, check);
     }
     let closing = match attempt.closing {
@@ -81,8 +108,16 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
 fn one_check(number: usize, check: &CheckReport) -> String {
     let label = one_line(check.name.as_deref().unwrap_or(&check.target), 72);
     let took = style::dim(duration(check.duration_ms));
-    let why = check.reason.as_deref().map(|it| format!(" — {}", one_line(it, 120))).unwrap_or_default();
-    let mut text = format!("  {} {} {label} {took}{why}\n", style::dim(number), mark(check.status));
+    let why = check
+        .reason
+        .as_deref()
+        .map(|it| format!(" — {}", one_line(it, 120)))
+        .unwrap_or_default();
+    let mut text = format!(
+        "  {} {} {label} {took}{why}\n",
+        style::dim(number),
+        mark(check.status)
+    );
     if let Some(tests) = &check.tests {
         let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
         text += &format!("      {passed} tests passed, {failed} failed, {skipped} skipped\n");
@@ -90,9 +125,14 @@ fn one_check(number: usize, check: &CheckReport) -> String {
     if let Some(digest) = &check.digest {
         text += &indented(digest, "    │ ");
     }
-    if let Some(output) = check.output_ref.as_ref().filter(|output| output.left_out > 0) {
+    if let Some(output) = check
+        .output_ref
+        .as_ref()
+        .filter(|output| output.left_out > 0)
+    {
         let left_out = output.left_out;
-        text += &format!("      of its output {left_out} bytes were left out on disk, by the cap\n");
+        text +=
+            &format!("      of its output {left_out} bytes were left out on disk, by the cap\n");
     }
     text
 }
@@ -107,13 +147,20 @@ fn tail(text: &str) -> String {
 }
 
 fn when(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+    at.to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S %Z")
+        .to_string()
 }
 
 /// The story for programs: the result object, the frozen specification, and every attempt.
-pub fn machine(run: &Run, detail: Detail) -> Value {
+pub(crate) fn machine(run: &Run, detail: Detail) -> Value {
     let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
-    let attempts: Vec<Value> = run.attempts.iter().filter(wanted).map(attempt_value).collect();
+    let attempts: Vec<Value> = run
+        .attempts
+        .iter()
+        .filter(wanted)
+        .map(attempt_value)
+        .collect();
     json!({
         "run_id": run.run_id,
         "created_at": run.created_at,

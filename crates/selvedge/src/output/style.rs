@@ -10,31 +10,31 @@ fn styled(style: Style, text: impl Display) -> String {
 }
 
 /// What stands out.
-pub fn strong(text: impl Display) -> String {
+pub(crate) fn strong(text: impl Display) -> String {
     styled(Style::new().bold(), text)
 }
 
 /// What may be overlooked.
-pub fn dim(text: impl Display) -> String {
+pub(crate) fn dim(text: impl Display) -> String {
     styled(Style::new().dimmed(), text)
 }
 
 /// What passed.
-pub fn good(text: impl Display) -> String {
+pub(crate) fn good(text: impl Display) -> String {
     styled(AnsiColor::Green.on_default(), text)
 }
 
 /// What failed.
-pub fn bad(text: impl Display) -> String {
+pub(crate) fn bad(text: impl Display) -> String {
     styled(AnsiColor::Red.on_default(), text)
 }
 
 /// What needs attention.
-pub fn warning(text: impl Display) -> String {
+pub(crate) fn warning(text: impl Display) -> String {
     styled(AnsiColor::Yellow.on_default(), text)
 }
 
 /// The word before an error.
-pub fn error(text: impl Display) -> String {
+pub(crate) fn error(text: impl Display) -> String {
     styled(AnsiColor::Red.on_default().bold(), text)
 }

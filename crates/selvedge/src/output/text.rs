@@ -2,7 +2,7 @@
 //! window's title or reorder what is read.
 
 /// Without control characters (line feeds and tabs stay), direction marks and invisible tags.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => true,
         '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => false,
@@ -13,9 +13,13 @@ pub fn plain(text: &str) -> String {
 }
 
 /// The first line that says something, at most `width` characters of it.
-pub fn one_line(text: &str, width: usize) -> String {
+pub(crate) fn one_line(text: &str, width: usize) -> String {
     let plain = plain(text);
-    let line = plain.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = plain
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     if line.chars().count() <= width {
         return line.to_owned();
     }
@@ -24,8 +28,11 @@ pub fn one_line(text: &str, width: usize) -> String {
 }
 
 /// Every line behind a prefix.
-pub fn indented(text: &str, prefix: &str) -> String {
-    plain(text).lines().map(|line| format!("{prefix}{line}").trim_end().to_owned() + "\n").collect()
+pub(crate) fn indented(text: &str, prefix: &str) -> String {
+    plain(text)
+        .lines()
+        .map(|line| format!("{prefix}{line}").trim_end().to_owned() + "\n")
+        .collect()
 }
 
 #[cfg(test)]

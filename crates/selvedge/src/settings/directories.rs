@@ -7,7 +7,7 @@ const OURS: &str = "selvedge";
 
 /// The base directories, as the environment gives them.
 #[derive(Debug, Clone)]
-pub struct Directories {
+pub(crate) struct Directories {
     home: Option<PathBuf>,
     config_home: Option<PathBuf>,
     state_home: Option<PathBuf>,
@@ -16,11 +16,11 @@ pub struct Directories {
 /// Neither the XDG variable nor `HOME` says where to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no home directory: set HOME or {0}")]
-pub struct NoHome(&'static str);
+pub(crate) struct NoHome(&'static str);
 
 impl Directories {
     /// From environment variables. A path that is not absolute is ignored, as the rules ask for.
-    pub fn new(environment: &[(String, String)]) -> Self {
+    pub(crate) fn new(environment: &[(String, String)]) -> Self {
         let path = |wanted: &str| {
             let (_, value) = environment.iter().find(|(name, _)| name == wanted)?;
             Some(PathBuf::from(value)).filter(|path| path.is_absolute())
@@ -33,19 +33,19 @@ impl Directories {
     }
 
     /// `$XDG_CONFIG_HOME/selvedge`, by default `~/.config/selvedge`: what a person wrote.
-    pub fn config(&self) -> Result<PathBuf, NoHome> {
+    pub(crate) fn config(&self) -> Result<PathBuf, NoHome> {
         self.below(self.config_home.as_ref(), ".config")
             .ok_or(NoHome("XDG_CONFIG_HOME"))
     }
 
     /// `$XDG_STATE_HOME/selvedge`, by default `~/.local/state/selvedge`: journals and outputs.
-    pub fn state(&self) -> Result<PathBuf, NoHome> {
+    pub(crate) fn state(&self) -> Result<PathBuf, NoHome> {
         self.below(self.state_home.as_ref(), ".local/state")
             .ok_or(NoHome("XDG_STATE_HOME"))
     }
 
     /// A path as messages show it: relative to `dir` where it lies below, else with `~`.
-    pub fn shown(&self, path: &Path, dir: &Path) -> PathBuf {
+    pub(crate) fn shown(&self, path: &Path, dir: &Path) -> PathBuf {
         if let Ok(relative) = path.strip_prefix(dir) {
             return relative.to_owned();
         }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 /// The repository's settings file.
-pub const REPOSITORY_FILE: &str = "selvedge.toml";
+pub(crate) const REPOSITORY_FILE: &str = "selvedge.toml";
 
 /// The nearest `selvedge.toml` from `dir` up to the root of its git repository. Outside of a
 /// repository only `dir` itself is looked at: a file that somebody else left further up (in a
 /// shared temporary directory, say) must not decide which commands are run.
-pub fn find_repository_file(dir: &Path) -> Option<PathBuf> {
+pub(crate) fn find_repository_file(dir: &Path) -> Option<PathBuf> {
     let root = git_root(dir).unwrap_or(dir);
     dir.ancestors()
         .take_while(|ancestor| ancestor.starts_with(root))

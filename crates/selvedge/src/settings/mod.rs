@@ -13,25 +13,25 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::config::{self, ConfigError, FileOwner, Flags, Layer, Resolved};
 
-pub use directories::{Directories, NoHome};
-pub use find::{REPOSITORY_FILE, find_repository_file};
-pub use render::{Severity, render};
+pub(crate) use directories::Directories;
+pub(crate) use find::{REPOSITORY_FILE, find_repository_file};
+pub(crate) use render::{Severity, render};
 
 /// A settings file larger than this is not one.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// The settings in force for a directory.
 #[derive(Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Their values.
-    pub resolved: Resolved,
+    pub(crate) resolved: Resolved,
     /// The repository's `selvedge.toml`, if there is one.
-    pub repository_file: Option<PathBuf>,
+    pub(crate) repository_file: Option<PathBuf>,
 }
 
 /// Why there are no settings.
 #[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
+pub(crate) enum SettingsError {
     /// A layer says something that cannot be.
     #[error(transparent)]
     Invalid(#[from] ConfigError),
@@ -47,7 +47,7 @@ pub enum SettingsError {
 }
 
 /// The process's environment, for [`load`] and [`Directories`]; what is not Unicode sets nothing.
-pub fn environment() -> Vec<(String, String)> {
+pub(crate) fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
@@ -55,7 +55,7 @@ pub fn environment() -> Vec<(String, String)> {
 }
 
 /// Reads all layers for a directory, given as an absolute path.
-pub fn load(
+pub(crate) fn load(
     dir: &Path,
     flags: &Flags,
     environment: &[(String, String)],

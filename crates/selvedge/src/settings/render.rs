@@ -6,7 +6,7 @@ use selvedge_core::config::{Diagnostic, Source};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
+pub(crate) enum Severity {
     /// Nothing can be run.
     Error,
     /// Something was ignored.
@@ -16,7 +16,7 @@ pub enum Severity {
 }
 
 /// The text, without a newline at its end; `styled` adds colours.
-pub fn render(diagnostic: &Diagnostic, severity: Severity, styled: bool) -> String {
+pub(crate) fn render(diagnostic: &Diagnostic, severity: Severity, styled: bool) -> String {
     let level = match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,

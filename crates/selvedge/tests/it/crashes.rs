@@ -24,7 +24,10 @@ case "$prompt" in *"VERIFICATION RETRY"*) echo good > out ;; *) echo bad > out ;
 #[test]
 fn killed_at_random_moments_a_run_still_ends_right() {
     let points = setting("SELVEDGE_KILL_POINTS").unwrap_or(6);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .subsec_nanos();
     let seed = setting("SELVEDGE_KILL_SEED").unwrap_or(u64::from(now));
     for point in 0..points {
         kill_once(seed, point);
@@ -38,7 +41,14 @@ fn setting(name: &str) -> Option<u64> {
 fn kill_once(seed: u64, point: u64) {
     let env = stage();
     let agent = agent(&env, WORKER);
-    let run = ["run", "x", "--agent-cmd", &agent, "--check", "grep -q good out"];
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "grep -q good out",
+    ];
     let mut hasher = DefaultHasher::new();
     (seed, point).hash(&mut hasher);
     let delay = Duration::from_micros(hasher.finish() % 700_000);
@@ -55,16 +65,27 @@ fn kill_once(seed: u64, point: u64) {
     let listed = env.selvedge(["list", "--format", "json"]).run();
     if listed.code == 2 || listed.json().as_array().is_some_and(Vec::is_empty) {
         // Killed before anything was durable: then nothing may have been paid for.
-        assert!(!env.root().join("ledger").exists(), "{context}: paid without a journal");
+        assert!(
+            !env.root().join("ledger").exists(),
+            "{context}: paid without a journal"
+        );
         return;
     }
     if killed.code != 0 {
         let resumed = env.selvedge(["resume"]).run();
         let over = resumed.stderr.contains("is finished");
-        assert!(resumed.code == 0 || over, "{context}: {}\n{}", resumed.code, resumed.stderr);
+        assert!(
+            resumed.code == 0 || over,
+            "{context}: {}\n{}",
+            resumed.code,
+            resumed.stderr
+        );
     }
     let story = env.selvedge(["show", "--format", "json"]).run().json();
-    assert_eq!(story["result"]["outcome"], "verified", "{context}: {story:#}");
+    assert_eq!(
+        story["result"]["outcome"], "verified",
+        "{context}: {story:#}"
+    );
     every_payment_is_an_attempt(&env, &story, &context);
     nothing_writes_any_more(&env, &context);
 }
@@ -75,20 +96,41 @@ fn every_payment_is_an_attempt(env: &TestEnv, story: &Value, context: &str) {
     let ledger = std::fs::read_to_string(env.root().join("ledger")).unwrap_or_default();
     let paid: Vec<u64> = ledger.lines().map(|line| line.parse().unwrap()).collect();
     let attempts = story["attempts"].as_array().unwrap();
-    let begun: Vec<u64> = attempts.iter().map(|it| it["run_number"].as_u64().unwrap()).collect();
+    let begun: Vec<u64> = attempts
+        .iter()
+        .map(|it| it["run_number"].as_u64().unwrap())
+        .collect();
     let mut once = paid.clone();
     once.sort_unstable();
     once.dedup();
-    assert_eq!(once.len(), paid.len(), "{context}: paid twice under one number: {paid:?}");
-    assert!(paid.iter().all(|number| begun.contains(number)), "{context}: {paid:?} of {begun:?}");
-    assert_eq!(begun, (1..=begun.len() as u64).collect::<Vec<_>>(), "{context}");
-    for attempt in attempts.iter().filter(|attempt| attempt["session"].is_null()) {
+    assert_eq!(
+        once.len(),
+        paid.len(),
+        "{context}: paid twice under one number: {paid:?}"
+    );
+    assert!(
+        paid.iter().all(|number| begun.contains(number)),
+        "{context}: {paid:?} of {begun:?}"
+    );
+    assert_eq!(
+        begun,
+        (1..=begun.len() as u64).collect::<Vec<_>>(),
+        "{context}"
+    );
+    for attempt in attempts
+        .iter()
+        .filter(|attempt| attempt["session"].is_null())
+    {
         assert_eq!(attempt["closing"], "interrupted", "{context}");
     }
 }
 
 fn nothing_writes_any_more(env: &TestEnv, context: &str) {
-    assert!(env.processes().is_empty(), "{context}: {:?}", env.processes());
+    assert!(
+        env.processes().is_empty(),
+        "{context}: {:?}",
+        env.processes()
+    );
     let heartbeat = env.root().join("heartbeat");
     let length = || std::fs::metadata(&heartbeat).map_or(0, |found| found.len());
     let before = length();

@@ -5,7 +5,12 @@ use crate::stage::{agent, run_json, stage};
 #[test]
 fn verified_is_0() {
     let env = stage();
-    let out = run_json(&env, &agent(&env, "echo good > out"), "grep -q good out", &[]);
+    let out = run_json(
+        &env,
+        &agent(&env, "echo good > out"),
+        "grep -q good out",
+        &[],
+    );
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "verified");
     assert_eq!(out.json()["verification_status"], "verified");
@@ -15,7 +20,15 @@ fn verified_is_0() {
 fn unchecked_is_0_and_never_called_checked() {
     let env = stage();
     let agent = agent(&env, "");
-    let run = ["run", "do it", "--agent-cmd", &agent, "--no-verify", "--format", "json"];
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        &agent,
+        "--no-verify",
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).run();
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "unchecked");
@@ -23,7 +36,10 @@ fn unchecked_is_0_and_never_called_checked() {
     let human = env.selvedge(&run[..5]).run();
     human.assert_code(0);
     let said = format!("{}{}", human.stdout, human.stderr);
-    assert!(said.contains("unchecked") && !said.contains("verified:"), "{said}");
+    assert!(
+        said.contains("unchecked") && !said.contains("verified:"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -31,7 +47,15 @@ fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
     let env = stage();
     let agent = agent(&env, "");
     let task = r#"{"description": "do it", "verification_steps": []}"#;
-    let run = ["run", "--file", "-", "--agent-cmd", &agent, "--format", "json"];
+    let run = [
+        "run",
+        "--file",
+        "-",
+        "--agent-cmd",
+        &agent,
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).stdin(task).run();
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "unchecked");
@@ -41,19 +65,32 @@ fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
 #[test]
 fn checks_that_still_fail_are_1() {
     let env = stage();
-    let out = run_json(&env, &agent(&env, "date +%N >> out"), "exit 7", &["--retries", "1"]);
+    let out = run_json(
+        &env,
+        &agent(&env, "date +%N >> out"),
+        "exit 7",
+        &["--retries", "1"],
+    );
     out.assert_code(1);
     let result = out.json();
     assert_eq!(result["outcome"], "max_retries_exhausted");
     assert_eq!(result["verification_status"], "partial_pass");
     assert_eq!(result["verification_attempts"], 2);
-    assert_eq!(result["verification_history"][1]["checks"][0]["exit_code"], 7);
+    assert_eq!(
+        result["verification_history"][1]["checks"][0]["exit_code"],
+        7
+    );
 }
 
 #[test]
 fn a_stuck_run_is_1() {
     let env = stage();
-    let out = run_json(&env, &agent(&env, "echo same > out"), "exit 1", &["--retries", "5"]);
+    let out = run_json(
+        &env,
+        &agent(&env, "echo same > out"),
+        "exit 1",
+        &["--retries", "5"],
+    );
     out.assert_code(1);
     assert_eq!(out.json()["outcome"], "stuck");
     assert_eq!(out.json()["verification_attempts"], 2);
@@ -62,7 +99,9 @@ fn a_stuck_run_is_1() {
 #[test]
 fn usage_is_2_and_nothing_was_run() {
     let env = stage();
-    env.selvedge(["run", "do it", "--agent-cmd", "true"]).run().assert_code(2);
+    env.selvedge(["run", "do it", "--agent-cmd", "true"])
+        .run()
+        .assert_code(2);
     env.selvedge(["run", "--no-such-flag"]).run().assert_code(2);
     assert!(!env.state().join("selvedge/journal.db").exists());
 }
@@ -70,11 +109,19 @@ fn usage_is_2_and_nothing_was_run() {
 #[test]
 fn an_agent_that_failed_is_3_and_nothing_was_verified() {
     let env = stage();
-    let out = run_json(&env, &agent(&env, "echo broken >&2; exit 4"), "touch looked", &[]);
+    let out = run_json(
+        &env,
+        &agent(&env, "echo broken >&2; exit 4"),
+        "touch looked",
+        &[],
+    );
     out.assert_code(3);
     assert_eq!(out.json()["outcome"], "failed");
     assert_eq!(out.json()["verification_attempts"], 0);
-    assert!(!env.work().join("looked").exists(), "a failed session is not verified");
+    assert!(
+        !env.work().join("looked").exists(),
+        "a failed session is not verified"
+    );
 }
 
 #[test]
@@ -84,13 +131,23 @@ fn an_agent_that_says_it_cannot_is_3_and_its_reason_is_kept() {
     let out = run_json(&env, &agent, "true", &[]);
     out.assert_code(3);
     assert_eq!(out.json()["outcome"], "cannot_satisfy");
-    assert!(out.json()["reason"].as_str().unwrap().contains("the API is gone"));
+    assert!(
+        out.json()["reason"]
+            .as_str()
+            .unwrap()
+            .contains("the API is gone")
+    );
 }
 
 #[test]
 fn a_session_out_of_time_is_4() {
     let env = stage();
-    let out = run_json(&env, &agent(&env, "sleep 600"), "true", &["--timeout", "300ms"]);
+    let out = run_json(
+        &env,
+        &agent(&env, "sleep 600"),
+        "true",
+        &["--timeout", "300ms"],
+    );
     out.assert_code(4);
     assert_eq!(out.json()["outcome"], "timeout");
 }
@@ -103,9 +160,22 @@ fn infrastructure_is_9_after_two_uncharged_repeats() {
     std::fs::create_dir_all(tool.parent().unwrap()).unwrap();
     std::fs::write(&tool, "#!/bin/sh\nexit 0\n").unwrap();
     crate::stage::executable(&tool);
-    let path = format!("{}:{}", tool.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        tool.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
     let agent = agent(&env, &format!("rm {}", tool.display()));
-    let run = ["run", "do it", "--agent-cmd", &agent, "--check", "tool", "--format", "json"];
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "tool",
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).env("PATH", path).run();
     out.assert_code(9);
     assert_eq!(out.json()["outcome"], "infra_failed");

@@ -8,15 +8,32 @@ fn json_is_one_object_with_the_contracts_fields() {
     let out = run_json(&env, &agent(&env, "echo good > out"), "test -s out", &[]);
     let result = out.json();
     for field in [
-        "status", "output", "model_used", "tokens_in", "tokens_out", "estimated_cost_usd",
-        "equivalent_claude_cost_usd", "cost_source", "execution_ms", "verification_report",
-        "verification_history", "verification_status", "verification_attempts",
-        "max_verification_retries", "outcome",
+        "status",
+        "output",
+        "model_used",
+        "tokens_in",
+        "tokens_out",
+        "estimated_cost_usd",
+        "equivalent_claude_cost_usd",
+        "cost_source",
+        "execution_ms",
+        "verification_report",
+        "verification_history",
+        "verification_status",
+        "verification_attempts",
+        "max_verification_retries",
+        "outcome",
     ] {
         assert!(result.get(field).is_some(), "{field} is missing: {result}");
     }
-    assert_eq!(result["cost_source"], "unknown", "a shell script does not tell what it cost");
-    assert!(result["estimated_cost_usd"].is_null(), "unknown is not zero");
+    assert_eq!(
+        result["cost_source"], "unknown",
+        "a shell script does not tell what it cost"
+    );
+    assert!(
+        result["estimated_cost_usd"].is_null(),
+        "unknown is not zero"
+    );
     assert_eq!(out.stdout.lines().count(), 1);
 }
 
@@ -24,11 +41,23 @@ fn json_is_one_object_with_the_contracts_fields() {
 fn jsonl_is_every_event_in_order_and_then_the_result() {
     let env = stage();
     let agent = agent(&env, "echo good > out");
-    let run = ["run", "x", "--agent-cmd", &agent, "--check", "test -s out", "--format", "jsonl"];
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "test -s out",
+        "--format",
+        "jsonl",
+    ];
     let lines = env.selvedge(run).run().jsonl();
     let (result, events) = lines.split_last().unwrap();
     assert_eq!(result["outcome"], "verified");
-    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
     assert_eq!(events[0]["type"], "run_created");
     assert_eq!(events.last().unwrap()["type"], "run_finished");
@@ -42,11 +71,25 @@ fn hostile_output_cannot_talk_to_a_terminal() {
     let env = stage();
     let agent = agent(&env, r"printf '\033]0;owned\007\033[2J I am done \033[31m'");
     let check = r"printf '\033[2Jsrc/a.c:3: error: \033]8;;http://x\007bad\n'; exit 1";
-    let out = env.selvedge(["run", "x", "--agent-cmd", &agent, "--check", check, "--retries", "0"]).run();
+    let out = env
+        .selvedge([
+            "run",
+            "x",
+            "--agent-cmd",
+            &agent,
+            "--check",
+            check,
+            "--retries",
+            "0",
+        ])
+        .run();
     out.assert_code(1);
     let shown = env.selvedge(["show", "--prompt"]).run();
     for text in [&out.stdout, &out.stderr, &shown.stdout] {
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{7}'),
+            "{text:?}"
+        );
     }
     assert!(out.stderr.contains("src/a.c:3"), "{}", out.stderr);
 }
@@ -60,13 +103,27 @@ fn a_flood_in_hostile_bytes_is_held_in_bounded_memory_and_on_disk_up_to_the_cap(
     let flood = format!("{one_line}; {lines} | head -c 200000000");
     let agent = agent(&env, &format!("{lines} | head -c 50000000"));
     let run = [
-        "run", "x", "--agent-cmd", &agent, "--check", &format!("{flood}; exit 1"), "--retries", "0",
-        "--format", "json",
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        &format!("{flood}; exit 1"),
+        "--retries",
+        "0",
+        "--format",
+        "json",
     ];
-    let out = env.selvedge(run).patience(std::time::Duration::from_secs(300)).run();
+    let out = env
+        .selvedge(run)
+        .patience(std::time::Duration::from_mins(5))
+        .run();
     out.assert_code(1);
     let check = &out.json()["verification_report"]["checks"][0];
     assert_eq!(check["output_ref"]["bytes"], 300_000_000_u64);
-    assert!(check["output_ref"]["left_out"].as_u64().unwrap() > 0, "the cap is said: {check}");
+    assert!(
+        check["output_ref"]["left_out"].as_u64().unwrap() > 0,
+        "the cap is said: {check}"
+    );
     assert!(check["output"].as_str().unwrap().len() < 64 << 10);
 }

@@ -5,8 +5,20 @@ use crate::stage::{agent, stage};
 #[test]
 fn ctrl_c_stops_in_order_and_resume_goes_on() {
     let env = stage();
-    let agent = agent(&env, "test -e ../go || { echo half > half; sleep 600; }; echo good > out");
-    let run = ["run", "x", "--agent-cmd", &agent, "--check", "test -s out", "--format", "jsonl"];
+    let agent = agent(
+        &env,
+        "test -e ../go || { echo half > half; sleep 600; }; echo good > out",
+    );
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "test -s out",
+        "--format",
+        "jsonl",
+    ];
     let child = env.spawn(run);
     child.wait_for_stdout("effect_started");
     // The agent has written something when it is stopped.
@@ -24,8 +36,14 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
     let out = env.selvedge(["resume", "--format", "json"]).run();
     out.assert_code(0);
     let result = out.json();
-    assert_eq!((result["outcome"].as_str(), &result["verification_attempts"]), (Some("verified"), &1.into()));
-    assert!(!half.exists(), "the next attempt begins from the tree that the first one began from");
+    assert_eq!(
+        (result["outcome"].as_str(), &result["verification_attempts"]),
+        (Some("verified"), &1.into())
+    );
+    assert!(
+        !half.exists(),
+        "the next attempt begins from the tree that the first one began from"
+    );
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     assert_eq!(story["attempts"][0]["closing"], "interrupted");
     assert_eq!(story["attempts"][1]["run_number"], 2);
@@ -39,7 +57,16 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
 fn sigterm_is_143() {
     let env = stage();
     let agent = agent(&env, "sleep 600");
-    let child = env.spawn(["run", "x", "--agent-cmd", &agent, "--check", "true", "--format", "jsonl"]);
+    let child = env.spawn([
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "true",
+        "--format",
+        "jsonl",
+    ]);
     child.wait_for_stdout("effect_started");
     child.terminate();
     child.wait().assert_code(143);
@@ -48,8 +75,20 @@ fn sigterm_is_143() {
 #[test]
 fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
     let env = stage();
-    let agent = agent(&env, "trap '' TERM INT HUP; echo stubborn > ../stubborn; while :; do sleep 1; done");
-    let child = env.spawn(["run", "x", "--agent-cmd", &agent, "--check", "true", "--format", "jsonl"]);
+    let agent = agent(
+        &env,
+        "trap '' TERM INT HUP; echo stubborn > ../stubborn; while :; do sleep 1; done",
+    );
+    let child = env.spawn([
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "true",
+        "--format",
+        "jsonl",
+    ]);
     while !env.root().join("stubborn").exists() {
         std::thread::yield_now();
     }
@@ -58,6 +97,9 @@ fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
     child.interrupt();
     child.wait().assert_code(130);
     // The journal says that it was cut off, and resuming knows.
-    let listed = env.selvedge(["list", "--open", "--format", "json"]).run().json();
+    let listed = env
+        .selvedge(["list", "--open", "--format", "json"])
+        .run()
+        .json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
 }

@@ -2,6 +2,8 @@
 //! environment. Agents are small shell programs, or the binary's own scripted agent; nothing else
 //! needs to be installed.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
 mod bad_input;
 mod crashes;
 mod exit_codes;

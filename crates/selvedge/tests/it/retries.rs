@@ -20,13 +20,21 @@ fn a_failed_attempt_is_corrected_in_a_fresh_session() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|report| (report["run_number"].as_u64().unwrap(), report["status"].as_str().unwrap()))
+        .map(|report| {
+            (
+                report["run_number"].as_u64().unwrap(),
+                report["status"].as_str().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(statuses, [(1, "fail"), (2, "pass")]);
 
     assert_eq!(prompt(&env, 1), "do it");
     let second = prompt(&env, 2);
-    assert!(second.starts_with("do it\n"), "the task comes first, word for word:\n{second}");
+    assert!(
+        second.starts_with("do it\n"),
+        "the task comes first, word for word:\n{second}"
+    );
     for part in [
         "VERIFICATION RETRY 1/2",
         "FAILED CHECKS:",
@@ -45,14 +53,27 @@ fn all_checks_run_though_the_first_one_fails() {
     let env = stage();
     let agent = agent(&env, "");
     let run = [
-        "run", "x", "--agent-cmd", &agent, "--check", "exit 1", "--check", "touch ran", "--retries",
-        "0", "--format", "json",
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "exit 1",
+        "--check",
+        "touch ran",
+        "--retries",
+        "0",
+        "--format",
+        "json",
     ];
     let out = env.selvedge(run).run();
     out.assert_code(1);
     assert!(env.work().join("ran").exists());
     let summary = &out.json()["verification_report"]["summary"];
-    assert_eq!((summary["passed"].as_u64(), summary["failed"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(
+        (summary["passed"].as_u64(), summary["failed"].as_u64()),
+        (Some(1), Some(1))
+    );
 }
 
 #[test]
@@ -69,8 +90,19 @@ fn a_check_that_runs_out_of_time_failed_and_says_so() {
 #[test]
 fn a_shell_task_is_executed_once_and_verified_once() {
     let env = stage();
-    let task = r#"{"description": "count", "command": "echo x >> count", "complexity_tier": "trivial"}"#;
-    let run = ["run", "--file", "-", "--check", "exit 1", "--retries", "3", "--format", "json"];
+    let task =
+        r#"{"description": "count", "command": "echo x >> count", "complexity_tier": "trivial"}"#;
+    let run = [
+        "run",
+        "--file",
+        "-",
+        "--check",
+        "exit 1",
+        "--retries",
+        "3",
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).stdin(task).run();
     out.assert_code(1);
     assert_eq!(env.read("count"), "x\n");
@@ -80,23 +112,57 @@ fn a_shell_task_is_executed_once_and_verified_once() {
 #[test]
 fn exit_0_without_a_test_is_no_pass() {
     let env = stage();
-    env.write("selvedge.toml", "[[checks]]\ntype = \"test_passes\"\nrun = \"true\"\n");
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"test_passes\"\nrun = \"true\"\n",
+    );
     let agent = agent(&env, "");
-    let run = ["run", "x", "--agent-cmd", &agent, "--retries", "0", "--format", "json"];
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--retries",
+        "0",
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).run();
     out.assert_code(1);
     let check = &out.json()["verification_report"]["checks"][0];
-    assert_eq!((&check["exit_code"], check["status"].as_str()), (&0.into(), Some("fail")));
-    assert!(check["reason"].as_str().unwrap().contains("no test summary"), "{check}");
+    assert_eq!(
+        (&check["exit_code"], check["status"].as_str()),
+        (&0.into(), Some("fail"))
+    );
+    assert!(
+        check["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no test summary"),
+        "{check}"
+    );
 }
 
 #[test]
 fn verify_looks_once_and_never_retries() {
     let env = stage();
-    let out = env.selvedge(["verify", "--check", "echo x >> count; exit 1", "--format", "json"]).run();
+    let out = env
+        .selvedge([
+            "verify",
+            "--check",
+            "echo x >> count; exit 1",
+            "--format",
+            "json",
+        ])
+        .run();
     out.assert_code(1);
     assert_eq!(env.read("count"), "x\n");
     assert_eq!(out.json()["status"], "fail");
-    env.selvedge(["verify", "--check", "true"]).run().assert_code(0);
-    assert!(!env.state().join("selvedge/runs").exists(), "verifying leaves no run behind");
+    env.selvedge(["verify", "--check", "true"])
+        .run()
+        .assert_code(0);
+    assert!(
+        !env.state().join("selvedge/runs").exists(),
+        "verifying leaves no run behind"
+    );
 }

@@ -38,6 +38,15 @@ pub(crate) fn executable(path: &std::path::Path) {
 
 /// Runs an agent on a task with one check, and gives back the result object.
 pub(crate) fn run_json(env: &TestEnv, agent: &str, check: &str, more: &[&str]) -> Output {
-    let fixed = ["run", "do it", "--agent-cmd", agent, "--check", check, "--format", "json"];
+    let fixed = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        agent,
+        "--check",
+        check,
+        "--format",
+        "json",
+    ];
     env.selvedge(fixed.iter().chain(more)).run()
 }

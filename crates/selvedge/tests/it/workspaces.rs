@@ -10,15 +10,32 @@ fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
         r#"case "$SELVEDGE_RUN_NUMBER" in 1) echo half > half ;; *) rm half; echo worse > worse ;; esac"#,
     );
     let run = [
-        "run", "x", "--agent-cmd", &agent, "--check", "test -s half", "--check", "test -s whole",
-        "--retries", "1", "--format", "json",
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "test -s half",
+        "--check",
+        "test -s whole",
+        "--retries",
+        "1",
+        "--format",
+        "json",
     ];
     let out = env.selvedge(run).run();
     out.assert_code(1);
     assert_eq!(env.read("half"), "half\n");
-    assert!(!env.work().join("worse").exists(), "attempt 1 passed more checks: its tree stays");
+    assert!(
+        !env.work().join("worse").exists(),
+        "attempt 1 passed more checks: its tree stays"
+    );
     let human = env.selvedge(["show"]).run();
-    assert!(human.stdout.contains("tree of attempt 1"), "{}", human.stdout);
+    assert!(
+        human.stdout.contains("tree of attempt 1"),
+        "{}",
+        human.stdout
+    );
 }
 
 #[test]
@@ -40,5 +57,8 @@ fn state_of(env: &selvedge_testkit::TestEnv) -> Vec<String> {
         &["stash", "list"],
         &["diff", "--cached", "--name-only"],
     ];
-    questions.iter().map(|question| env.git(question.iter())).collect()
+    questions
+        .iter()
+        .map(|question| env.git(question.iter()))
+        .collect()
 }

@@ -8,18 +8,11 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use crate::process::ended::{Exit, Method, TreeReport};
 
-/// What a look at the children that ended has shown.
-pub(super) struct Look {
-    /// How the program ended, if this look found that it had.
-    pub(super) program: Option<Exit>,
-    /// Whether the group is gone.
-    pub(super) gone: bool,
-}
-
 /// The program's process group; its id is the program's own.
 pub(super) struct Tree {
     group: Option<Pid>,
     program_lives: bool,
+    exit: Option<Exit>,
     ended: u64,
 }
 
@@ -28,6 +21,7 @@ impl Tree {
         Ok(Self {
             group: None,
             program_lives: false,
+            exit: None,
             ended: 0,
         })
     }
@@ -37,15 +31,17 @@ impl Tree {
         self.program_lives = true;
     }
 
-    pub(super) fn reap(&mut self) -> Look {
-        let mut program = None;
+    pub(super) fn take_exit(&mut self) -> Option<Exit> {
+        self.exit.take()
+    }
+
+    pub(super) fn reap(&mut self) -> bool {
         while let Ok(Some((_, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             let code = status.exit_status().map(Exit::Code);
-            program = code.or_else(|| status.terminating_signal().map(Exit::Signal));
+            self.exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
             self.program_lives = false;
         }
-        let gone = !self.program_lives && !self.group_lives();
-        Look { program, gone }
+        !self.program_lives && !self.group_lives()
     }
 
     pub(super) fn interrupt(&self) {

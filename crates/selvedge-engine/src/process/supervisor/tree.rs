@@ -1,8 +1,11 @@
 //! The session's process tree on Linux. Because this process is a subreaper, whatever loses its
 //! parent becomes our own child, however it daemonised. So two facts hold: every process of the
 //! tree is our descendant, and when the kernel says that we have no child, the tree is gone.
+//!
+//! Our own children keep their numbers until we reap them, so they can be signalled at once;
+//! deeper ones may be reaped, and their numbers given to strangers, while we look.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 
 use rustix::io::Errno;
@@ -11,23 +14,18 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use crate::process::ended::{Exit, Method, ProcessName, TreeReport};
 use crate::process::proc;
 
-/// Looks for processes that were forked while their parents were being stopped. Each look finds
-/// fewer, except where something forks faster than we look; the next pass has another go.
-const FREEZING_LOOKS: usize = 100;
-
-/// What a look at the children that ended has shown.
-pub(super) struct Look {
-    /// How the program ended, if this look found that it had.
-    pub(super) program: Option<Exit>,
-    /// Whether the tree is gone.
-    pub(super) gone: bool,
-}
+/// Looks for what is not stopped yet, in one killing pass. The second finds nothing new but for
+/// processes that fork and exit without pause; the next pass has another go at those.
+const LOOKS: usize = 100;
 
 /// All processes that descend from this one.
 pub(super) struct Tree {
     own: i32,
     /// As long as it has not been reaped.
     program: Option<i32>,
+    exit: Option<Exit>,
+    /// What this pass has stopped, and its parent at that time.
+    stopped: HashMap<i32, i32>,
     ended: BTreeMap<i32, String>,
 }
 
@@ -40,6 +38,8 @@ impl Tree {
         Ok(Self {
             own: own.as_raw_nonzero().get(),
             program: None,
+            exit: None,
+            stopped: HashMap::new(),
             ended: BTreeMap::new(),
         })
     }
@@ -49,59 +49,86 @@ impl Tree {
         self.program = Some(program);
     }
 
-    /// Reaps every child that has ended.
-    pub(super) fn reap(&mut self) -> Look {
-        let mut program = None;
-        let gone = loop {
+    /// How the program ended, once, when it has been reaped.
+    pub(super) fn take_exit(&mut self) -> Option<Exit> {
+        self.exit.take()
+    }
+
+    /// Reaps every child that has ended; `true` when the tree is gone.
+    pub(super) fn reap(&mut self) -> bool {
+        loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if Some(pid.as_raw_nonzero().get()) == self.program => {
-                    let code = status.exit_status().map(Exit::Code);
-                    program = code.or_else(|| status.terminating_signal().map(Exit::Signal));
-                    self.program = None;
+                Ok(Some((pid, status))) => {
+                    let pid = pid.as_raw_nonzero().get();
+                    self.stopped.remove(&pid);
+                    if self.program == Some(pid) {
+                        let code = status.exit_status().map(Exit::Code);
+                        self.exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
+                        self.program = None;
+                    }
                 }
-                Ok(Some(_)) | Err(Errno::INTR) => {}
-                Ok(None) => break false,
+                Ok(None) => return false,
+                Err(Errno::INTR) => {}
                 // ECHILD, the one error left to it: no child, and so nothing in the tree.
-                Err(_) => break true,
+                Err(_) => return true,
             }
-        };
-        Look { program, gone }
+        }
     }
 
     /// SIGINT to the program alone.
     pub(super) fn interrupt(&self) {
-        // Our own child, not yet reaped: its number cannot be anybody else's.
-        if let Some(pid) = self.program.and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process(pid, Signal::INT);
+        if let Some(program) = self.program {
+            self.signal(program, self.own, Signal::INT);
         }
     }
 
     /// Asks everything to end, once. Whatever is stopped is woken to hear it.
     pub(super) fn ask_to_end(&mut self) {
-        for pid in proc::descendants(self.own) {
+        for (pid, parent) in proc::descendants(self.own) {
             self.note(pid);
-            self.signal(pid, Signal::TERM);
-            self.signal(pid, Signal::CONT);
+            self.signal(pid, parent, Signal::TERM);
+            self.signal(pid, parent, Signal::CONT);
         }
     }
 
-    /// Kills everything, once. First all are stopped, look by look until no new one appears: a
-    /// stopped process cannot fork, so that nothing can run ahead of the killing.
+    /// Kills everything, once.
+    ///
+    /// First all are stopped: what is stopped cannot fork away from the killing. Then they are
+    /// killed, children before their parents, because the kernel wakes a stopped process group
+    /// when it is orphaned.
     pub(super) fn kill(&mut self) {
-        let mut frozen = HashSet::new();
-        for _ in 0..FREEZING_LOOKS {
-            let mut fresh = proc::descendants(self.own);
-            fresh.retain(|pid| frozen.insert(*pid));
-            if fresh.is_empty() {
+        self.stopped.clear();
+        let mut order = Vec::new();
+        for _ in 0..LOOKS {
+            // What has ended must not pile up: the kernel's own work grows with its square.
+            let gone = self.reap();
+            let known = order.len();
+            self.stop_unstopped(&mut order);
+            if gone || order.len() == known {
                 break;
             }
-            for pid in fresh {
+        }
+        for pid in order.into_iter().rev() {
+            if let Some(parent) = self.stopped.get(&pid).copied() {
                 self.note(pid);
-                self.signal(pid, Signal::STOP);
+                self.signal(pid, parent, Signal::KILL);
             }
         }
-        for pid in proc::descendants(self.own) {
-            self.signal(pid, Signal::KILL);
+    }
+
+    /// Stops what this pass has not stopped yet, parents before their children: a process that has
+    /// a signal pending completes no fork, so the children that are looked up after that are all
+    /// that it has.
+    fn stop_unstopped(&mut self, order: &mut Vec<i32>) {
+        let mut parents = VecDeque::from([self.own]);
+        while let Some(parent) = parents.pop_front() {
+            for child in proc::children(parent) {
+                if self.stopped.insert(child, parent).is_none() {
+                    self.signal(child, parent, Signal::STOP);
+                    order.push(child);
+                }
+                parents.push_back(child);
+            }
         }
     }
 
@@ -109,7 +136,7 @@ impl Tree {
     pub(super) fn report(&self) -> TreeReport {
         let living: BTreeMap<i32, String> = proc::descendants(self.own)
             .into_iter()
-            .filter_map(|pid| Some((pid, proc::stat(pid).filter(|stat| !stat.zombie)?.name)))
+            .filter_map(|(pid, _)| Some((pid, living_name(pid)?)))
             .collect();
         let ended = self
             .ended
@@ -132,28 +159,28 @@ impl Tree {
 
     /// Remembers a living process for the report, unless it is the program itself.
     fn note(&mut self, pid: i32) {
-        if Some(pid) == self.program || self.ended.contains_key(&pid) {
-            return;
-        }
-        if let Some(stat) = proc::stat(pid).filter(|stat| !stat.zombie) {
-            self.ended.insert(pid, stat.name);
+        if Some(pid) != self.program
+            && !self.ended.contains_key(&pid)
+            && let Some(name) = living_name(pid)
+        {
+            self.ended.insert(pid, name);
         }
     }
 
     /// An error means that the process is somebody else's: it will show as a survivor.
-    fn signal(&self, pid: i32, signal: Signal) {
-        let _ = proc::signal_if(pid, signal, || self.owns(pid));
-    }
-
-    /// Whether the parents of `pid` lead up to us: not so for a stranger who got its number.
-    fn owns(&self, mut pid: i32) -> bool {
-        while let Some(stat) = proc::stat(pid) {
-            match stat.parent {
-                parent if parent == self.own => return true,
-                0 | 1 => return false,
-                parent => pid = parent,
-            }
+    fn signal(&self, pid: i32, parent: i32, signal: Signal) {
+        if parent == self.own {
+            let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, signal));
+            return;
         }
-        false
+        let is_meant =
+            || proc::stat(pid).is_some_and(|stat| stat.parent == parent || stat.parent == self.own);
+        let _ = proc::signal_if(pid, signal, is_meant);
     }
+}
+
+fn living_name(pid: i32) -> Option<String> {
+    proc::stat(pid)
+        .filter(|stat| !stat.zombie)
+        .map(|stat| stat.name)
 }

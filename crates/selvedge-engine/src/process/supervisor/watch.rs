@@ -78,15 +78,16 @@ impl Watch {
     pub(super) fn until_gone(&mut self) -> Report {
         loop {
             self.signals.clear();
-            let look = self.tree.reap();
-            if let Some(exit) = look.program {
+            let gone = self.tree.reap();
+            let exit = self.tree.take_exit();
+            if let Some(exit) = exit {
                 self.tell(&Report::Exited(exit));
             }
-            if look.gone {
+            if gone {
                 let (tree, usage) = (self.tree.report(), usage());
                 return Report::Gone { tree, usage };
             }
-            if look.program.is_some() {
+            if exit.is_some() {
                 self.end_leftovers();
             }
             self.end_overdue();

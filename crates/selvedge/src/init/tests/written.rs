@@ -7,7 +7,8 @@ use selvedge_core::config::{FileOwner, Layer, Resolved, resolve};
 
 use super::proposals;
 use crate::init::document::{DEFAULT_TIMEOUT, document};
-use crate::init::{Trial, Tried, WriteError, write};
+use crate::init::write::WriteError;
+use crate::init::{Trial, Tried, write};
 
 fn tried(trials: impl Fn(&str) -> Trial) -> Vec<Tried> {
     let files = [

@@ -1,0 +1,157 @@
+//! `selvedge demo`: the loop on a small repository made for it. Only the agent is scripted, and it
+//! says so; git, processes, checks and journal are the real ones.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use selvedge_core::config::{self, Flags};
+use selvedge_core::model::{AgentSpec, Task};
+
+use super::{environment, notice, settings};
+use crate::cli::DemoArgs;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::style;
+use crate::{demo, launch, plan};
+
+/// What the demo's agent is called wherever it is named.
+const SCRIPTED: &str = "scripted agent";
+
+pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
+    let environment = environment();
+    let home = Home::find(&environment)?;
+    let dir = repository(args.dir.as_deref())?;
+    let flags = Flags {
+        agent: args.agent.clone(),
+        ..Flags::default()
+    };
+    let mut settings = settings(&dir, &flags, &environment)?.resolved;
+    if args.agent.is_none() {
+        let agent = scripted()?;
+        settings.agent.clone_from(&agent.name);
+        settings.agents.insert(agent.name.clone(), agent);
+    }
+    introduce(&dir, args.agent.as_deref());
+    let task = Task {
+        description: demo::TASK.to_owned(),
+        verification_steps: Some(demo::checks()),
+        ..Task::default()
+    };
+    let plan = plan::resolve(&task, &settings, &dir, true)?;
+    plan.notices.iter().for_each(|text| notice(text));
+    launch::begin(&home, plan.spec, args.format)
+}
+
+fn introduce(dir: &Path, agent: Option<&str>) {
+    let dim = |text: String| anstream::eprintln!("{}", style::dim(text));
+    dim(format!(
+        "a small repository with failing tests: {}",
+        dir.display()
+    ));
+    dim(match agent {
+        None => "the agent is scripted: no model, no cost; everything else is real".to_owned(),
+        Some(agent) => format!("the agent is the real `{agent}`"),
+    });
+    anstream::eprintln!("{} {}\n", style::strong("task:"), demo::TASK);
+}
+
+/// This very program in its hidden role as an agent, spoken to as Claude Code is.
+fn scripted() -> Result<AgentSpec, CliError> {
+    let program = std::env::current_exe().map_err(CliError::infrastructure)?;
+    let defaults = config::resolve([]).map_err(CliError::infrastructure)?;
+    let claude = defaults.find_agent("claude").cloned();
+    let claude = claude.ok_or_else(|| CliError::infrastructure("there is no built-in agent"))?;
+    let words = [
+        program.display().to_string(),
+        "__agent".to_owned(),
+        "--demo".to_owned(),
+    ];
+    Ok(AgentSpec {
+        name: SCRIPTED.to_owned(),
+        program: words.to_vec(),
+        api_retries: 0,
+        ..claude
+    })
+}
+
+/// Makes the demo's repository, with one commit.
+fn repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
+    let failed =
+        |error: io::Error| CliError::usage(format!("cannot make the demo's repository: {error}"));
+    let dir = match named {
+        None => tempfile::Builder::new()
+            .prefix("selvedge-demo-")
+            .tempdir()
+            .map_err(failed)?
+            .keep(),
+        Some(dir) => {
+            fs::create_dir_all(dir).map_err(failed)?;
+            if fs::read_dir(dir).map_err(failed)?.next().is_some() {
+                return Err(CliError::usage(format!("{} is not empty", dir.display()))
+                    .hint("name a directory that is new or empty"));
+            }
+            dir.to_owned()
+        }
+    };
+    let dir = dir.canonicalize().map_err(failed)?;
+    for file in demo::FILES {
+        write(&dir.join(file.path), file.contents, file.mode).map_err(failed)?;
+    }
+    git(&dir, &["init", "--quiet"])?;
+    git(&dir, &["add", "--all"])?;
+    git(
+        &dir,
+        &[
+            "commit",
+            "--quiet",
+            "--message",
+            "A duration that adds up wrong",
+        ],
+    )?;
+    Ok(dir)
+}
+
+fn write(path: &Path, contents: &str, mode: u32) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(contents.as_bytes())
+}
+
+fn git(dir: &Path, args: &[&str]) -> Result<(), CliError> {
+    let settings = [
+        "user.name=Selvedge demo",
+        "user.email=demo@localhost",
+        "commit.gpgsign=false",
+        "core.hooksPath=/dev/null",
+        "init.defaultBranch=main",
+    ];
+    let mut command = Command::new("git");
+    for setting in settings {
+        command.args(["-c", setting]);
+    }
+    match command
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+    {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(CliError::infrastructure(format!(
+                "git {} failed: {said}",
+                args.join(" ")
+            )))
+        }
+        Err(error) => {
+            Err(CliError::usage(format!("cannot run git: {error}"))
+                .hint("install git 2.36 or later"))
+        }
+    }
+}

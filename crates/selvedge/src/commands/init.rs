@@ -1,0 +1,69 @@
+//! `selvedge init`: proposes checks, tries each once, writes `selvedge.toml`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use selvedge_core::model::{VerificationPlan, exit_code};
+
+use super::directory;
+use super::once::{once, runtime};
+use crate::cli::InitArgs;
+use crate::error::CliError;
+use crate::init::{self, Proposal, Trial, Tried};
+use crate::output::human::Human;
+use crate::output::style;
+use crate::settings::REPOSITORY_FILE;
+
+pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
+    let dir = directory(args.dir.as_deref())?;
+    let file = dir.join(REPOSITORY_FILE);
+    // Said before minutes are spent on trying checks.
+    if file.exists() && !args.force && !args.dry_run {
+        return Err(
+            CliError::usage(format!("{} exists already", file.display()))
+                .hint("--force replaces it; --dry-run shows what would be written"),
+        );
+    }
+    let proposals = init::detect(&dir);
+    if proposals.is_empty() {
+        anstream::eprintln!("no check was found by looking at the repository");
+    }
+    let limit = Duration::from_secs(args.try_timeout);
+    let tried = runtime()?.block_on(init::try_out(proposals, async |proposal| {
+        if args.no_try {
+            Trial::Skipped
+        } else {
+            try_once(proposal, &dir, limit).await
+        }
+    }));
+    if args.dry_run {
+        anstream::print!("{}", init::document(&tried));
+        return Ok(exit_code::VERIFIED);
+    }
+    let written = init::write(&dir, &tried, args.force).map_err(CliError::usage)?;
+    anstream::println!("wrote {}", written.display());
+    say_what_next(&tried);
+    Ok(exit_code::VERIFIED)
+}
+
+async fn try_once(proposal: &Proposal, dir: &Path, limit: Duration) -> Trial {
+    let plan = VerificationPlan::Steps {
+        steps: vec![proposal.step.clone()],
+    };
+    match once(plan, dir, limit, &Human::new()).await {
+        Ok(report) => report.checks.first().map_or(Trial::Skipped, Trial::of),
+        Err(error) => Trial::NotStarted {
+            why: error.to_string(),
+        },
+    }
+}
+
+fn say_what_next(tried: &[Tried]) {
+    let fails =
+        |tried: &&Tried| matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. });
+    if tried.iter().any(|tried| fails(&tried)) {
+        let said = "some checks fail today: mend them or take them out, or no work will verify";
+        anstream::println!("{} {said}", style::warning("note:"));
+    }
+    anstream::println!("next: selvedge run \"what is to be done\"");
+}

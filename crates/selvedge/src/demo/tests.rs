@@ -1,0 +1,80 @@
+//! The demo tells its story: broken at first, wrong in one place after the first attempt, right
+//! after the second; and what goes back to the agent is worth reading.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use selvedge_digest::{Analysis, Budget, Exit, Hints, analyse};
+
+use super::{FILES, checks, script};
+use crate::scripted_agent::rehearse;
+
+fn set_up(repository: &Path) {
+    for file in FILES {
+        let path = repository.join(file.path);
+        fs::write(&path, file.contents).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(file.mode)).unwrap();
+    }
+}
+
+/// What each check says.
+fn verify(repository: &Path) -> [Analysis; 2] {
+    let [tests, syntax] = checks().try_into().unwrap();
+    [tests, syntax].map(|check| {
+        let mut shell = Command::new("sh");
+        let ran = shell
+            .args(["-c", &check.target])
+            .current_dir(repository)
+            .output()
+            .unwrap();
+        assert!(
+            ran.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        let exit = Exit::Code(ran.status.code().unwrap());
+        analyse(&ran.stdout, Hints::command(check.target), exit)
+    })
+}
+
+#[test]
+fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
+    let repository = tempfile::tempdir().unwrap();
+    let repository = repository.path();
+    set_up(repository);
+    let [tests, syntax] = verify(repository);
+    assert_eq!(tests.tests.as_ref().unwrap().failed, 7);
+    assert!(syntax.failures.is_empty());
+
+    assert_eq!(rehearse(&script(), 1, repository), Ok(0));
+    let [tests, syntax] = verify(repository);
+    assert!(syntax.failures.is_empty());
+    let [failure] = tests.failures.as_slice() else {
+        panic!("{:?}", tests.failures)
+    };
+    assert_eq!(
+        (failure.file.as_deref(), failure.line),
+        (Some("examples.txt"), Some(8))
+    );
+    let digest = tests.render(Budget::default()).text;
+    for told in [
+        "duration.sh 0",
+        "printed '' instead of '0s'",
+        "examples.txt:8",
+    ] {
+        assert!(digest.contains(told), "{told} is not in:\n{digest}");
+    }
+
+    assert_eq!(rehearse(&script(), 2, repository), Ok(0));
+    let [tests, _] = verify(repository);
+    let tests = tests.tests.unwrap();
+    assert_eq!((tests.executed, tests.passed, tests.complete), (7, 7, true));
+    for file in FILES.iter().filter(|file| file.path != super::PROGRAM) {
+        assert_eq!(
+            fs::read_to_string(repository.join(file.path)).unwrap(),
+            file.contents
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Claude Code's stream-json, shaped like recordings of the real program: one record a line, one
+//! for each content block, and a `result` at the end.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::script::Ending;
+use super::voice::Voice;
+
+/// No model answers here, and nobody should take this for one.
+const MODEL: &str = "scripted";
+
+pub(super) struct Claude<W> {
+    out: W,
+    session_id: String,
+    begun: Instant,
+    /// Messages so far, each a turn.
+    turns: u32,
+    /// The last that was said.
+    last_text: String,
+}
+
+impl<W: Write> Claude<W> {
+    pub(super) fn new(out: W) -> Self {
+        let session_id = format!("scripted-{}", std::process::id());
+        Self {
+            out,
+            session_id,
+            begun: Instant::now(),
+            turns: 0,
+            last_text: String::new(),
+        }
+    }
+
+    fn record(&mut self, record: &Value) -> io::Result<()> {
+        self.raw(format!("{record}\n").as_bytes())
+    }
+
+    fn assistant(&mut self, block: &Value) -> Value {
+        self.turns += 1;
+        json!({
+            "type": "assistant",
+            "message": {
+                "id": format!("msg_{}", self.turns),
+                "type": "message",
+                "role": "assistant",
+                "model": MODEL,
+                "content": [block],
+                "stop_reason": null,
+                "usage": tokens(&Map::new()),
+            },
+            "parent_tool_use_id": null,
+            "session_id": self.session_id,
+        })
+    }
+
+    fn tool_use_id(&self) -> String {
+        format!("toolu_{}", self.turns)
+    }
+}
+
+impl<W: Write> Voice for Claude<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        let cwd = std::env::current_dir()?;
+        let init = json!({
+            "type": "system",
+            "subtype": "init",
+            "cwd": cwd.to_string_lossy(),
+            "session_id": self.session_id,
+            "tools": ["Bash", "Edit", "Write"],
+            "model": MODEL,
+            "permissionMode": "acceptEdits",
+        });
+        self.record(&init)
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        text.clone_into(&mut self.last_text);
+        let record = self.assistant(&json!({"type": "text", "text": text}));
+        self.record(&record)
+    }
+
+    fn tool_started(&mut self, name: &str, input: &Value) -> io::Result<()> {
+        let id = format!("toolu_{}", self.turns + 1);
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let record = self.assistant(&block);
+        self.record(&record)
+    }
+
+    fn tool_ended(&mut self, output: &str, is_error: bool) -> io::Result<()> {
+        let id = self.tool_use_id();
+        let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": output});
+        if is_error {
+            block["is_error"] = json!(true);
+        }
+        self.record(&json!({
+            "type": "user",
+            "message": {"role": "user", "content": [block]},
+            "parent_tool_use_id": null,
+            "session_id": self.session_id,
+        }))
+    }
+
+    fn end(&mut self, ending: &Ending) -> io::Result<()> {
+        let failed = ending.failed();
+        let subtype = ending.subtype.as_deref().unwrap_or("success");
+        let usage = tokens(&ending.usage);
+        let mut record = json!({
+            "type": "result",
+            "subtype": subtype,
+            "is_error": failed,
+            "duration_ms": u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "num_turns": ending.num_turns.unwrap_or(self.turns),
+            "session_id": self.session_id,
+            "total_cost_usd": ending.cost_usd,
+            "modelUsage": {MODEL: {
+                "inputTokens": usage["input_tokens"],
+                "outputTokens": usage["output_tokens"],
+                "cacheReadInputTokens": usage["cache_read_input_tokens"],
+                "cacheCreationInputTokens": usage["cache_creation_input_tokens"],
+                "costUSD": ending.cost_usd,
+            }},
+            "usage": usage,
+            "permission_denials": [],
+        });
+        // As with the real one, a subtype that is an error's own comes without a text.
+        let last_text = (subtype == "success").then_some(&self.last_text);
+        if let Some(text) = ending.result.as_ref().or(last_text) {
+            record["result"] = json!(text);
+        }
+        for (name, value) in &ending.others {
+            record[name] = value.clone();
+        }
+        self.record(&record)
+    }
+
+    fn break_off(&mut self) -> io::Result<()> {
+        let whole = self
+            .assistant(&json!({"type": "text", "text": "I was about to say"}))
+            .to_string();
+        let (half, _) = whole.split_at(whole.len() / 2);
+        self.raw(half.as_bytes())
+    }
+
+    fn garble(&mut self) -> io::Result<()> {
+        let record = self
+            .assistant(&json!({"type": "text", "text": "caf@"}))
+            .to_string();
+        let mut bytes = record.into_bytes();
+        for byte in bytes.iter_mut().filter(|byte| **byte == b'@') {
+            *byte = 0xe9;
+        }
+        bytes.push(b'\n');
+        self.raw(&bytes)
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.out.flush()
+    }
+}
+
+/// The four kinds of tokens, 0 where nothing else is given, and whatever else is.
+fn tokens(given: &Map<String, Value>) -> Value {
+    let kinds = [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ];
+    let mut all: Map<String, Value> = kinds
+        .into_iter()
+        .map(|kind| (kind.to_owned(), json!(0)))
+        .collect();
+    all.extend(given.clone());
+    Value::Object(all)
+}

@@ -1,0 +1,79 @@
+//! The agent's command line. It is not parsed by the program's own parser: whatever the agent is
+//! given beside these options belongs to the program that it plays.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+
+use super::claude::Claude;
+use super::plain::Plain;
+use super::voice::Voice;
+
+/// Where prompts are logged when no option says so.
+const LOG: &str = "SELVEDGE_AGENT_LOG";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) source: Source,
+    pub(super) speak: Speak,
+    pub(super) log: Option<PathBuf>,
+    pub(super) rest: Vec<OsString>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    File(PathBuf),
+    Demo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speak {
+    Claude,
+    Plain,
+}
+
+impl Speak {
+    pub(super) fn voice(self) -> Box<dyn Voice> {
+        let out = io::stdout();
+        match self {
+            Self::Claude => Box::new(Claude::new(out)),
+            Self::Plain => Box::new(Plain::new(out)),
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn parse(args: &[OsString]) -> Result<Self, String> {
+        let mut source = None;
+        let mut speak = Speak::Claude;
+        let mut log = std::env::var_os(LOG).map(PathBuf::from);
+        let mut rest = Vec::new();
+        let mut args = args.iter();
+        while let Some(argument) = args.next() {
+            let mut value = || {
+                args.next()
+                    .ok_or(format!("{} needs a value", argument.display()))
+            };
+            match argument.to_str() {
+                Some("--demo") => source = Some(Source::Demo),
+                Some("--script") => source = Some(Source::File(value()?.into())),
+                Some("--log") => log = Some(value()?.into()),
+                Some("--speak") => {
+                    speak = match value()?.to_str() {
+                        Some("claude") => Speak::Claude,
+                        Some("plain") => Speak::Plain,
+                        _ => return Err("--speak takes claude or plain".to_owned()),
+                    }
+                }
+                _ => rest.push(argument.as_os_str().to_owned()),
+            }
+        }
+        let source = source.ok_or("--script FILE or --demo is needed")?;
+        Ok(Self {
+            source,
+            speak,
+            log: log.filter(|path| path.as_os_str() != OsStr::new("")),
+            rest,
+        })
+    }
+}

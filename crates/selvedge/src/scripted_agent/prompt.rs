@@ -1,0 +1,82 @@
+//! What the agent is told, and which attempt that makes it.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use serde_json::json;
+
+/// What a corrective prompt says, followed by `n/max`.
+const RETRY: &str = "VERIFICATION RETRY ";
+
+pub(super) struct Prompt {
+    text: String,
+}
+
+impl Prompt {
+    /// From standard input, else the last argument.
+    pub(super) fn receive(rest: &[OsString]) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes)?;
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if let (true, Some(last)) = (text.trim().is_empty(), rest.last()) {
+            text = last.to_string_lossy().into_owned();
+        }
+        Ok(Self { text })
+    }
+
+    /// The attempt by what the prompt says, from 1: retry n is attempt n + 1. An attempt that
+    /// repeats an interrupted one gets the same prompt, and does the same again, whatever its
+    /// number in the run.
+    pub(super) fn attempt(&self) -> usize {
+        let retry = self.text.lines().find_map(|line| {
+            let (number, max) = line.strip_prefix(RETRY)?.split_once('/')?;
+            max.trim_end().parse::<usize>().ok()?;
+            number.parse::<usize>().ok()
+        });
+        retry.unwrap_or(0).saturating_add(1)
+    }
+
+    /// Appends one line of JSON, in one write, so that sessions side by side do not mix theirs.
+    pub(super) fn log(&self, path: &Path) -> io::Result<()> {
+        let run_number = std::env::var("SELVEDGE_RUN_NUMBER").ok();
+        let line = json!({
+            "attempt": self.attempt(),
+            "run_number": run_number.and_then(|number| number.parse::<u32>().ok()),
+            "pid": std::process::id(),
+            "prompt": self.text,
+        });
+        let mut log = OpenOptions::new().create(true).append(true).open(path)?;
+        log.write_all(format!("{line}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(text: &str) -> usize {
+        Prompt {
+            text: text.to_owned(),
+        }
+        .attempt()
+    }
+
+    #[test]
+    fn the_attempt_is_told_by_the_retry_that_the_prompt_names() {
+        assert_eq!(attempt("mend it"), 1);
+        assert_eq!(
+            attempt("mend it\n\nVERIFICATION RETRY 1/2\n\nFAILED CHECKS:"),
+            2
+        );
+        assert_eq!(attempt("VERIFICATION RETRY 5/5 "), 6);
+        for talk in [
+            "a VERIFICATION RETRY 1/2",
+            "VERIFICATION RETRY",
+            "VERIFICATION RETRY n/max",
+        ] {
+            assert_eq!(attempt(talk), 1, "{talk}");
+        }
+    }
+}

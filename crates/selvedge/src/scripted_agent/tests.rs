@@ -1,0 +1,258 @@
+//! What the scripted agent says and does, checked without the program around it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::act::Actor;
+use super::claude::Claude;
+use super::plain::Plain;
+use super::script::Script;
+use super::voice::Voice;
+
+/// An attempt's exit code, what it printed, and where it worked.
+struct Performed {
+    code: Result<u8, String>,
+    printed: Vec<u8>,
+    workspace: TempDir,
+}
+
+impl Performed {
+    fn records(&self) -> Vec<Value> {
+        let text = str::from_utf8(&self.printed).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.workspace.path().join(path)).unwrap()
+    }
+}
+
+fn perform(steps: &Value, voice: &mut dyn Voice) -> (Result<u8, String>, TempDir) {
+    let script: Script = serde_json::from_value(json!([steps])).unwrap();
+    let workspace = tempfile::tempdir().unwrap();
+    let mut actor = Actor {
+        workspace: workspace.path(),
+        voice,
+    };
+    (actor.perform(script.attempt(1)), workspace)
+}
+
+fn claude(steps: &Value) -> Performed {
+    let mut printed = Vec::new();
+    let (code, workspace) = perform(steps, &mut Claude::new(&mut printed));
+    Performed {
+        code,
+        printed,
+        workspace,
+    }
+}
+
+fn plain(steps: &Value) -> Performed {
+    let mut printed = Vec::new();
+    let (code, workspace) = perform(steps, &mut Plain::new(&mut printed));
+    Performed {
+        code,
+        printed,
+        workspace,
+    }
+}
+
+#[test]
+fn it_speaks_of_its_work_as_claude_code_does() {
+    let performed = claude(&json!([
+        {"say": "I will write it."},
+        {"write": {"path": "a/b.txt", "text": "one\n"}},
+        {"append": {"path": "a/b.txt", "text": "two\n"}},
+        {"replace": {"path": "a/b.txt", "from": "one", "to": "1"}},
+        {"run": ["sh", "-c", "cat a/b.txt; exit 3"]},
+        {"say": "Done."},
+    ]));
+    assert_eq!(performed.code, Ok(0));
+    assert_eq!(performed.read("a/b.txt"), "1\ntwo\n");
+
+    let records = performed.records();
+    let kinds: Vec<_> = records
+        .iter()
+        .map(|record| record["type"].as_str().unwrap())
+        .collect();
+    let tool = ["assistant", "user"];
+    let expected = [
+        &["system", "assistant"][..],
+        &tool,
+        &tool,
+        &tool,
+        &tool,
+        &["assistant", "result"],
+    ];
+    assert_eq!(kinds, expected.concat());
+
+    let (used, answered) = (&records[8], &records[9]);
+    let used = &used["message"]["content"][0];
+    let answered = &answered["message"]["content"][0];
+    assert_eq!(used["name"], "Bash");
+    assert_eq!(answered["tool_use_id"], used["id"]);
+    assert_eq!(answered["content"], "1\ntwo\n");
+    assert_eq!(answered["is_error"], true);
+
+    let last = &records[11];
+    assert_eq!(last["subtype"], "success");
+    assert_eq!(last["is_error"], false);
+    assert_eq!(last["result"], "Done.");
+    assert_eq!(last["num_turns"], 6);
+    assert_eq!(last["total_cost_usd"], 0.0);
+    assert_eq!(last["usage"]["input_tokens"], 0);
+    let ids: Vec<_> = records.iter().map(|record| &record["session_id"]).collect();
+    assert!(ids.iter().all(|id| id.is_string() && *id == ids[0]));
+}
+
+#[test]
+fn the_final_record_says_what_the_script_says() {
+    let performed = claude(&json!([
+        {"say": "Too much."},
+        {"result": {
+            "subtype": "error_max_turns", "cost_usd": 0.02, "num_turns": 3,
+            "usage": {"input_tokens": 900, "output_tokens": 40}, "errors": ["enough"],
+        }},
+    ]));
+    assert_eq!(performed.code, Ok(1));
+    let last = performed.records().pop().unwrap();
+    assert_eq!(last["is_error"], true);
+    assert_eq!(last["errors"], json!(["enough"]));
+    assert_eq!(last["result"], Value::Null);
+    assert_eq!(last["usage"]["output_tokens"], 40);
+    assert_eq!(last["modelUsage"]["scripted"]["inputTokens"], 900);
+    assert_eq!(last["modelUsage"]["scripted"]["costUSD"], 0.02);
+
+    // What the program itself does when the API refuses, and what it would never do.
+    let refused = claude(&json!([
+        {"result": {"is_error": true, "api_error_status": 529}}, {"exit": 0},
+    ]));
+    assert_eq!(refused.code, Ok(0));
+    let last = refused.records().pop().unwrap();
+    assert_eq!(
+        (&last["subtype"], &last["is_error"]),
+        (&json!("success"), &json!(true))
+    );
+    assert_eq!(last["api_error_status"], 529);
+}
+
+#[test]
+fn plain_speech_is_text() {
+    let performed = plain(&json!([
+        {"say": "Hello."}, {"write": {"path": "x", "text": ""}}, {"delete": "x"}, {"touch": "y"},
+    ]));
+    let text = str::from_utf8(&performed.printed).unwrap();
+    assert_eq!(
+        text,
+        "Hello.\n> Write x\nx is changed\n> Bash rm -r x\nx is changed\n"
+    );
+    assert!(!performed.workspace.path().join("x").exists());
+    assert_eq!(performed.read("y"), "");
+}
+
+#[test]
+fn it_floods_with_as_many_bytes_as_it_is_told() {
+    let flood = |kind| {
+        let steps = json!([{"flood": {"bytes": 200_000, "kind": kind}}, {"exit": 0}]);
+        plain(&steps).printed
+    };
+    for kind in ["lines", "one_line", "binary"] {
+        assert_eq!(flood(kind).len(), 200_001, "{kind}");
+    }
+    assert_eq!(flood("one_line").split(|byte| *byte == b'\n').count(), 2);
+    assert!(
+        str::from_utf8(&flood("lines"))
+            .unwrap()
+            .lines()
+            .all(|line| line.len() <= 81)
+    );
+    assert!(str::from_utf8(&flood("binary")).is_err());
+}
+
+#[test]
+fn it_can_break_off_and_mumble() {
+    let broken = claude(&json!([{"die_mid_record": true}, {"say": "never"}]));
+    assert_eq!(broken.code, Ok(1));
+    let last = broken.printed.rsplit(|byte| *byte == b'\n').next().unwrap();
+    assert!(last.starts_with(b"{"));
+    serde_json::from_slice::<Value>(last).unwrap_err();
+
+    for mumbled in [
+        claude(&json!([{"invalid_utf8": true}])),
+        plain(&json!([{"invalid_utf8": true}])),
+    ] {
+        str::from_utf8(&mumbled.printed).unwrap_err();
+        assert_eq!(mumbled.printed.last(), Some(&b'\n'));
+    }
+    assert_eq!(claude(&json!([{"exit": 9}])).records().len(), 1);
+}
+
+#[test]
+fn daemons_go_on_after_it() {
+    for kind in ["background", "setsid", "double_fork"] {
+        let performed =
+            plain(&json!([{"daemon": {"kind": kind, "write_to": "ticks", "every_ms": 1}}]));
+        assert_eq!(performed.code, Ok(0));
+        let ticks = || performed.read("ticks").lines().count();
+        let before = ticks();
+        while ticks() <= before {
+            std::thread::yield_now();
+        }
+        let ticks = performed.read("ticks");
+        let pid = ticks.lines().next().unwrap();
+        let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+        assert!(
+            Command::new("kill")
+                .args(["-9", pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        // After the name in parentheses: state, parent, group, session.
+        let Ok(stat) = stat else { continue };
+        let fields: Vec<_> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .collect();
+        assert_eq!(
+            fields[3] == pid,
+            kind != "background",
+            "leads a session: {kind}"
+        );
+        let ours = std::process::id().to_string();
+        assert_eq!(
+            fields[1] == ours,
+            kind != "double_fork",
+            "is a child: {kind}"
+        );
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_followed_says_where() {
+    let lost = plain(&json!([
+        {"write": {"path": "x", "text": "aa"}}, {"replace": {"path": "x", "from": "b", "to": "c"}},
+    ]));
+    assert_eq!(lost.code.unwrap_err(), "step 2: x: `b` is not there");
+    let unknown = serde_json::from_value::<Script>(json!([[{"dance": true}]])).unwrap_err();
+    assert!(
+        unknown.to_string().contains("unknown variant `dance`"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn later_attempts_are_like_the_last_one_written_down() {
+    let script: Script = serde_json::from_value(json!([[{"say": "1"}], [{"say": "2"}]])).unwrap();
+    assert_ne!(script.attempt(1), script.attempt(2));
+    assert_eq!(script.attempt(2), script.attempt(3));
+    assert!(Script::new([]).attempt(1).is_empty());
+}
