@@ -1,4 +1,5 @@
 //! The engine's integration tests, in one binary.
 
+mod agents;
 mod process;
 mod workspace;

@@ -34,7 +34,7 @@ use super::retry::{self, Backoff, Wait};
 use super::{Agent, SessionRequest};
 use crate::activity::{Activity, Progress};
 use crate::process::capture::{Consumer, Line, Lines};
-use crate::process::{Ended, Stdin, Streams};
+use crate::process::{Ended, Stdin, StopSignal, Streams};
 
 /// Bytes of one record that are read; the longest hold images.
 const LINE_LIMIT: usize = 4 << 20;
@@ -151,6 +151,9 @@ impl Attempt<'_> {
             env: self.environment(retries),
             stdin: Stdin::File(prompt.to_owned()),
             streams: Streams::Separate,
+            // It ends its tools and accounts for itself; a SIGTERM to its tools as well would look
+            // to it like tools that came back, and it would say that all went well.
+            stop: StopSignal::Interrupt,
             wall: self.wall_left(),
             retry,
         };
@@ -163,10 +166,16 @@ impl Attempt<'_> {
                 outcome,
                 in_vain: None,
             },
-            Ok(ended) => Tried {
-                outcome: conclude(self.request, &reading, &ended),
-                in_vain: verdict::is_passing(&reading).then_some(reading.fruitless_retries),
-            },
+            Ok(ended) => {
+                let outcome = conclude(self.request, &reading, &ended);
+                // One that was stopped, by a person or a clock, is not taken up again.
+                let may_pass =
+                    outcome.status == SessionStatus::Failed && verdict::is_passing(&reading);
+                Tried {
+                    outcome,
+                    in_vain: may_pass.then_some(reading.fruitless_retries),
+                }
+            }
         }
     }
 
@@ -223,7 +232,8 @@ pub(super) fn conclude(
     reading: &Reading,
     ended: &Ended,
 ) -> SessionOutcome {
-    let outcome = verdict::outcome(reading, program::by_exit(request, ended));
+    let by_exit = program::by_exit(request, ended);
+    let outcome = verdict::outcome(reading, by_exit, ended.stopped_at);
     program::with_facts(outcome, ended)
 }
 

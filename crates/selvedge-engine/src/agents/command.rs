@@ -18,7 +18,7 @@ use super::program::{self, Launch, Told};
 use super::{Agent, SessionRequest, env};
 use crate::activity::Progress;
 use crate::process::capture::{Consumer, Line, Lines};
-use crate::process::{Ended, Stdin, Streams};
+use crate::process::{Ended, Stdin, StopSignal, Streams};
 
 /// The longest single argument that Linux passes on.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -54,6 +54,7 @@ async fn session(
         env: env::with_run(env::for_agent(&request.agent, &env::ours()), request),
         stdin,
         streams: Streams::Separate,
+        stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
         retry: 0,
     };

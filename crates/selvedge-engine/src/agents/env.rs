@@ -15,193 +15,18 @@ use super::SessionRequest;
 /// Environment variables by name.
 pub type Environment = BTreeMap<OsString, OsString>;
 
-/// What every process gets. A `*` at the end stands for the rest of a name.
-const EVERYONE: &[&str] = &[
-    // Who and where.
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "XDG_*",
-    // How text is read and shown.
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "TZ",
-    "TERM",
-    "COLORTERM",
-    "NO_COLOR",
-    "CI",
-    // The way to the network.
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "CURL_CA_BUNDLE",
-    "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "GIT_SSL_CAINFO",
-    "CARGO_HTTP_CAINFO",
-    "PIP_CERT",
-    // Who commits.
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    // Where toolchains are and keep their caches.
-    "LD_LIBRARY_PATH",
-    "LIBRARY_PATH",
-    "PKG_CONFIG_PATH",
-    "CC",
-    "CXX",
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "CARGO_BUILD_JOBS",
-    "RUSTUP_*",
-    "RUSTFLAGS",
-    "GOPATH",
-    "GOROOT",
-    "GOBIN",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPROXY",
-    "GOFLAGS",
-    "GOTOOLCHAIN",
-    "JAVA_HOME",
-    "JDK_HOME",
-    "M2_HOME",
-    "MAVEN_HOME",
-    "GRADLE_HOME",
-    "GRADLE_USER_HOME",
-    "NVM_DIR",
-    "NVM_BIN",
-    "NODE_PATH",
-    "NPM_CONFIG_PREFIX",
-    "NPM_CONFIG_CACHE",
-    "PNPM_HOME",
-    "VOLTA_HOME",
-    "FNM_*",
-    "BUN_INSTALL",
-    "DENO_DIR",
-    "COREPACK_HOME",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "CONDA_DEFAULT_ENV",
-    "PYENV_ROOT",
-    "PYENV_VERSION",
-    "PYTHONPATH",
-    "POETRY_HOME",
-    "UV_CACHE_DIR",
-    "UV_PYTHON",
-    "PIP_CACHE_DIR",
-    "RBENV_ROOT",
-    "GEM_HOME",
-    "GEM_PATH",
-    "BUNDLE_PATH",
-    "COMPOSER_HOME",
-    "ANDROID_HOME",
-    "ANDROID_SDK_ROOT",
-    "DOTNET_ROOT",
-    "ASDF_DIR",
-    "ASDF_DATA_DIR",
-    "MISE_*",
-    "HOMEBREW_PREFIX",
-    "NIX_PATH",
-    "NIX_PROFILES",
-    "NIX_SSL_CERT_FILE",
-];
-
-/// Claude Code's credentials and settings.
-const CLAUDE: &[&str] = &[
-    "ANTHROPIC_*",
-    "CLAUDE_*",
-    "DISABLE_*",
-    "OTEL_*",
-    "MCP_*",
-    "BASH_*_TIMEOUT_MS",
-    "BASH_DEFAULT_TIMEOUT_MS",
-    "BASH_MAX_TIMEOUT_MS",
-    "BASH_MAX_OUTPUT_LENGTH",
-    "MAX_THINKING_TOKENS",
-    "MAX_MCP_OUTPUT_TOKENS",
-    "API_TIMEOUT_MS",
-    "USE_BUILTIN_RIPGREP",
-    "IS_SANDBOX",
-];
-
-/// With these set, Claude Code speaks to a cloud's models with that cloud's credentials.
-const CLAUDE_ON_BEDROCK: &str = "CLAUDE_CODE_USE_BEDROCK";
-const BEDROCK: &[&str] = &["AWS_*"];
-const CLAUDE_ON_VERTEX: &str = "CLAUDE_CODE_USE_VERTEX";
-const VERTEX: &[&str] = &["GOOGLE_*", "GCLOUD_PROJECT", "CLOUD_ML_REGION", "VERTEX_*"];
-
-/// What a Claude Code that started us left behind for its own children: in a session of ours it
-/// would make the agent believe that it runs inside another.
-const NOT_FOR_CLAUDE: &[&str] = &[
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_PROJECT_DIR",
-    "CLAUDE_ENV_FILE",
-];
-
-/// Credentials and settings of the agents that are usually run as a plain command. Which of them a
-/// program needs cannot be known from here.
-const COMMAND: &[&str] = &[
-    "ANTHROPIC_*",
-    "OPENAI_*",
-    "AZURE_OPENAI_*",
-    "GEMINI_*",
-    "GOOGLE_API_KEY",
-    "GOOGLE_CLOUD_*",
-    "GOOGLE_GENAI_*",
-    "MISTRAL_*",
-    "OPENROUTER_*",
-    "GROQ_*",
-    "DEEPSEEK_*",
-    "XAI_*",
-    "MOONSHOT_*",
-    "DASHSCOPE_*",
-    "TOGETHER_*",
-    "FIREWORKS_*",
-    "CEREBRAS_*",
-    "COHERE_*",
-    "OLLAMA_*",
-    "LM_STUDIO_*",
-    "LITELLM_*",
-    "LLM_*",
-    "AIDER_*",
-    "CODEX_*",
-    "QWEN_*",
-    "OPENCODE_*",
-    "GOOSE_*",
-    "CURSOR_*",
-    "AMP_*",
-    "FACTORY_*",
-    "COPILOT_*",
-    "MSWEA_*",
-];
+/// Who gets what, by section.
+const ALLOWED: &str = include_str!("env/allowed.txt");
 
 /// The environment of an agent's program, but for the session's mark, which the supervisor sets.
 ///
 /// `ours` is our own environment. In rising order of precedence: what the allow-list lets through,
 /// the agent's `env`, its `env_from`.
 pub fn for_agent(agent: &AgentSpec, ours: &Environment) -> Environment {
-    let passes = |name: &OsStr| is_allowed(agent.kind, ours, name);
+    let allowed = Allowed::of(agent.kind, ours);
     let mut environment: Environment = ours
         .iter()
-        .filter(|(name, _)| passes(name))
+        .filter(|(name, _)| allowed.passes(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     environment.extend(
@@ -238,32 +63,57 @@ pub fn ours() -> Environment {
     std::env::vars_os().collect()
 }
 
-fn is_allowed(kind: AgentKind, ours: &Environment, name: &OsStr) -> bool {
-    // A name that is not UTF-8 is on no list.
-    let Some(name) = name.to_str() else {
-        return false;
+/// The names that pass to an agent of this kind.
+struct Allowed {
+    passing: Vec<&'static str>,
+    barred: Vec<&'static str>,
+}
+
+impl Allowed {
+    fn of(kind: AgentKind, ours: &Environment) -> Self {
+        let mut allowed = Self {
+            passing: Vec::new(),
+            barred: Vec::new(),
+        };
+        let mut section = "";
+        for line in ALLOWED.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(name) = line.strip_prefix('[') {
+                section = name.trim_end_matches(']');
+            } else if section == "nobody" {
+                allowed.barred.extend(line.split_whitespace());
+            } else if is_for(section, kind, ours) {
+                allowed.passing.extend(line.split_whitespace());
+            }
+        }
+        allowed
+    }
+
+    fn passes(&self, name: &OsStr) -> bool {
+        // A name that is not UTF-8 is on no list.
+        let Some(name) = name.to_str() else {
+            return false;
+        };
+        let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, name));
+        among(&self.passing) && !among(&self.barred)
+    }
+}
+
+fn is_for(section: &str, kind: AgentKind, ours: &Environment) -> bool {
+    let (whom, switch) = match section.split_once(" if ") {
+        Some((whom, switch)) => (whom, Some(switch)),
+        None => (section, None),
     };
-    let is_set = |switch: &str| {
-        ours.get(OsStr::new(switch))
+    let is_meant = match kind {
+        AgentKind::Claude => matches!(whom, "everyone" | "claude"),
+        AgentKind::Command => matches!(whom, "everyone" | "command"),
+        // The model's commands and the task's own: they speak to no model.
+        AgentKind::Ollama | AgentKind::Shell => whom == "everyone",
+    };
+    let is_set = |name: &str| {
+        ours.get(OsStr::new(name))
             .is_some_and(|value| !value.is_empty())
     };
-    let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, name));
-    if among(EVERYONE) {
-        return true;
-    }
-    match kind {
-        AgentKind::Claude => {
-            !among(NOT_FOR_CLAUDE)
-                && (among(CLAUDE)
-                    || (is_set(CLAUDE_ON_BEDROCK) && among(BEDROCK))
-                    || (is_set(CLAUDE_ON_VERTEX) && among(VERTEX)))
-        }
-        AgentKind::Command => {
-            among(COMMAND) || (!among(NOT_FOR_CLAUDE) && matches("CLAUDE_*", name))
-        }
-        // The model's commands and the task's own: they speak to no model.
-        AgentKind::Ollama | AgentKind::Shell => false,
-    }
+    is_meant && switch.is_none_or(is_set)
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

@@ -15,7 +15,7 @@ use super::claim::last_words;
 use super::env::Environment;
 use crate::activity::{Activity, Progress};
 use crate::process::capture::{Captured, Consumer, Plan, StreamPlan};
-use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, Streams};
+use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, StopSignal, Streams};
 
 /// Activities on their way to whoever watches; what does not fit is dropped.
 const ACTIVITIES: usize = 256;
@@ -26,6 +26,8 @@ pub(super) struct Launch {
     pub(super) env: Environment,
     pub(super) stdin: Stdin,
     pub(super) streams: Streams,
+    /// How a stop begins.
+    pub(super) stop: StopSignal,
     /// What is left of the session's wall time.
     pub(super) wall: Duration,
     /// Which try of the attempt it is, from 0: each has an output file of its own.
@@ -62,6 +64,7 @@ pub(super) async fn run<C: Consumer + 'static>(
         env: launch.env.into_iter().collect(),
         stdin: launch.stdin,
         streams: launch.streams,
+        stop: launch.stop,
         lock: Some(request.lock.clone()),
         ..Command::new(
             launch.argv.into_iter().map(Into::into).collect(),

@@ -14,7 +14,7 @@ use super::program::{self, Launch};
 use super::{Agent, SessionRequest, env};
 use crate::activity::{Activity, Progress};
 use crate::process::capture::{Line, Lines};
-use crate::process::{Ended, How, Stdin, Streams};
+use crate::process::{Ended, How, Stdin, StopSignal, Streams};
 
 /// The task's own command as an agent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,6 +67,7 @@ async fn start(
         stdin: Stdin::Null,
         // In the order in which a person would have seen it.
         streams: Streams::Merged,
+        stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
         retry,
     };

@@ -1,7 +1,7 @@
 //! How a session ended: the whole space of it. Exit codes are facts here, not verdicts; what a
 //! code means is for the agent or the check to say.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct Ended {
     /// How the program itself ended, where that is known: a program that was stopped may still
     /// have exited in its own way within the grace.
     pub exit: Option<Exit>,
+    /// When we asked it to stop, if we did: what it says after that, it may say because of that.
+    pub stopped_at: Option<Instant>,
     /// What became of its process tree.
     pub tree: TreeReport,
     /// What it used.

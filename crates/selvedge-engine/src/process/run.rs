@@ -47,6 +47,7 @@ pub async fn run(
         limits,
         heartbeat,
         stopped: None,
+        stopped_at: None,
         exit: None,
     };
     let over = match start {
@@ -64,6 +65,7 @@ struct Watch {
     heartbeat: Heartbeat,
     /// Why the session was stopped, if it was.
     stopped: Option<How>,
+    stopped_at: Option<Instant>,
     exit: Option<Exit>,
 }
 
@@ -90,6 +92,7 @@ impl Watch {
         };
         if stopped.is_some() {
             self.stopped = stopped;
+            self.stopped_at = Some(Instant::now());
             self.session.stop().await;
         }
         let patience = self.session.graces.saturating_add(KILLING);
@@ -126,6 +129,7 @@ impl Watch {
         Ended {
             how,
             exit: self.exit,
+            stopped_at: self.stopped_at,
             tree,
             usage,
             wall,
@@ -141,6 +145,7 @@ impl Ended {
         Self {
             how,
             exit: None,
+            stopped_at: None,
             tree: TreeReport::nothing_started(),
             usage: Usage::default(),
             wall: started.elapsed(),

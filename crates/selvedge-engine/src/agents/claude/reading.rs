@@ -3,6 +3,7 @@
 //! session came to is for [`verdict`](super::verdict) to say.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use selvedge_core::model::{MicroUsd, Usage};
 
@@ -39,6 +40,8 @@ pub(in crate::agents) struct Reading {
     /// What went wrong with the API, in the program's own word for it.
     pub(super) api_trouble: Option<String>,
     pub(super) ending: Option<Ending>,
+    /// When the ending was read.
+    pub(super) ended_at: Option<Instant>,
     pub(super) unknown_records: u32,
 }
 
@@ -76,6 +79,14 @@ impl Reading {
     /// Whether the session's last record was read.
     pub(in crate::agents) fn has_ended(&self) -> bool {
         self.ending.is_some()
+    }
+
+    /// Whether the session's last record was read no sooner than the session was stopped.
+    pub(super) fn ended_after(&self, stopped_at: Option<Instant>) -> bool {
+        match (self.ended_at, stopped_at) {
+            (Some(ended), Some(stopped)) => ended >= stopped,
+            _ => false,
+        }
     }
 
     /// The model that answered, else the one that was announced.
@@ -175,6 +186,7 @@ impl Reading {
             )));
         }
         self.ending = Some(ending);
+        self.ended_at = Some(Instant::now());
     }
 }
 

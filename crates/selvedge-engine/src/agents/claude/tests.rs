@@ -1,5 +1,7 @@
 //! The reading of records, against trimmed recordings of the real program, without any process.
 
+use std::time::{Duration, Instant};
+
 use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Usage};
 
 use super::reading::Reading;
@@ -37,7 +39,7 @@ fn stopped(status: SessionStatus) -> SessionOutcome {
 }
 
 fn outcome(lines: &str, by_exit: SessionOutcome) -> SessionOutcome {
-    verdict::outcome(&read(lines).0, by_exit)
+    verdict::outcome(&read(lines).0, by_exit, None)
 }
 
 /// A last record with these fields.
@@ -156,8 +158,35 @@ fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
         // Something of it may still be alive: nothing may be verified now.
         (recording!("success"), Infra, Infra),
     ] {
-        assert_eq!(outcome(lines, stopped(stop)).status, status, "{stop:?}");
+        let reading = read(lines).0;
+        let late = Instant::now() + Duration::from_secs(1);
+        let outcome = verdict::outcome(&reading, stopped(stop), Some(late));
+        assert_eq!(outcome.status, status, "{stop:?}");
     }
+}
+
+#[test]
+fn what_a_session_says_after_our_own_signal_is_no_success() {
+    use SessionStatus::{Cancelled, Timeout};
+    let signalled = Instant::now();
+    for lines in [
+        recording!("success"),
+        recording!("max_turns"),
+        recording!("killed"),
+    ] {
+        for stop in [Timeout, Cancelled] {
+            let outcome = verdict::outcome(&read(lines).0, stopped(stop), Some(signalled));
+            assert_eq!(outcome.status, stop);
+            assert_eq!(outcome.error.as_deref(), Some("stopped"));
+        }
+    }
+    // What was used was used all the same.
+    let outcome = verdict::outcome(
+        &read(recording!("success")).0,
+        stopped(Cancelled),
+        Some(signalled),
+    );
+    assert_eq!(outcome.cost, Cost::reported(MicroUsd(30_600)));
 }
 
 #[test]
@@ -234,7 +263,7 @@ fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
     let mut lines = b"{\"type\":\"assis\n\xff\xfe\n[1]\n{\"type\":\"moon_phase\"}\n\n".to_vec();
     lines.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff ok\"}]}}\n");
     lines.extend_from_slice(result(r#""subtype":"success","num_turns":"three""#).as_bytes());
-    let outcome = verdict::outcome(&read(lines).0, exited(0));
+    let outcome = verdict::outcome(&read(lines).0, exited(0), None);
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "\u{fffd} ok");
     assert_eq!(outcome.unknown_records, 4);
@@ -324,7 +353,7 @@ fn no_bytes_make_the_reader_fall_over() {
         for end in 0..lines.trim_end().len() {
             let (reading, _) = read(&lines.as_bytes()[..end]);
             assert_ne!(
-                verdict::outcome(&reading, exited(0)).status,
+                verdict::outcome(&reading, exited(0), None).status,
                 SessionStatus::Success,
                 "{end}"
             );

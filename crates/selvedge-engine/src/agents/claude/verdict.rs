@@ -1,8 +1,12 @@
 //! What a session of Claude Code came to: its own last record first, then how the program ended.
 //!
-//! The last record outranks the exit code and a late stop, in both directions: an exit code of 0
-//! proves nothing without it, and a session that has said `success` is not undone by a clock that
-//! ran out while it was cleaning up. What it says about the work is not believed here or anywhere.
+//! The last record outranks the exit code, in both directions, and a stop that came after it: an
+//! exit code of 0 proves nothing without it, and a session that has said `success` is not undone
+//! by a clock that ran out while it was cleaning up. A record that came after our own signal ranks
+//! below it: the program may say `success` of work that we have just broken off. What it says
+//! about the work is not believed here or anywhere.
+
+use std::time::Instant;
 
 use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus, Usage};
 use selvedge_core::price::PriceTable;
@@ -33,15 +37,22 @@ const PASSING_TROUBLE: &[&str] = &[
     "internal server error",
 ];
 
-/// What the records alone say. `by_exit` is what the program's end says, for when they are silent
-/// or say only that the session was broken off.
-pub(super) fn outcome(reading: &Reading, by_exit: SessionOutcome) -> SessionOutcome {
+/// What a session came to. `by_exit` is what the program's end says, for when the records are
+/// silent or say only that the session was broken off; `stopped_at` is when we broke it off.
+pub(super) fn outcome(
+    reading: &Reading,
+    by_exit: SessionOutcome,
+    stopped_at: Option<Instant>,
+) -> SessionOutcome {
     let told = reading.ending.as_ref();
     let (status, error) = match told.map(status) {
         // What failed was not the agent, and something of it may still be alive.
         _ if by_exit.status == SessionStatus::Infra => (by_exit.status, by_exit.error),
         None => without_result(by_exit),
-        Some(SessionStatus::Failed) if was_stopped(by_exit.status) => {
+        Some(status)
+            if was_stopped(by_exit.status)
+                && (status == SessionStatus::Failed || reading.ended_after(stopped_at)) =>
+        {
             (by_exit.status, by_exit.error)
         }
         Some(status) => (status, told.and_then(|ending| error(status, ending))),

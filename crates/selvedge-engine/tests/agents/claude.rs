@@ -1,0 +1,94 @@
+//! Claude Code's adapter around a program that only plays it: what the reading of records alone
+//! cannot show (signals, fresh sessions, who counts what). The real program has its end-to-end
+//! suite.
+
+use selvedge_core::model::{AgentKind, AgentSpec, Cost, MicroUsd, SessionStatus};
+use selvedge_engine::agents::{Agent, Backoff, Claude};
+
+use super::{CancelsAtFirstWords, Stage, run, spec};
+
+const SAYS_HELLO: &str = r#"echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hello"}]}}'"#;
+const SUCCESS: &str = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"all done","total_cost_usd":0.5}'"#;
+
+fn plays(script: &str) -> AgentSpec {
+    AgentSpec {
+        program: vec!["sh".into(), "-c".into(), script.into()],
+        ..spec(AgentKind::Claude)
+    }
+}
+
+#[tokio::test]
+async fn a_success_that_is_said_after_our_own_signal_is_none() {
+    let stage = Stage::new();
+    let script = format!(
+        "trap '{}; exit 0' INT; {SAYS_HELLO}; while :; do sleep 0.01; done",
+        SUCCESS.replace('\'', r"'\''")
+    );
+    let watcher = CancelsAtFirstWords::default();
+    let request = stage.request(plays(&script));
+    let outcome = Claude::default()
+        .run(&request, &watcher, &watcher.cancel)
+        .await;
+    assert_eq!(outcome.status, SessionStatus::Cancelled, "{outcome:?}");
+    assert_eq!(outcome.cost, Cost::reported(MicroUsd(500_000)));
+}
+
+#[tokio::test]
+async fn a_success_that_was_said_is_not_undone_by_a_program_that_lingers() {
+    let stage = Stage::new();
+    let mut request = stage.request(plays(&format!("{SUCCESS}; exec sleep 600")));
+    request.limits.silence_ms = 200;
+    let outcome = run(&Claude::default(), &request).await;
+    assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+    assert_eq!(outcome.text, "all done");
+}
+
+#[tokio::test]
+async fn a_fresh_session_draws_on_the_allowance_of_the_one_that_failed() {
+    let stage = Stage::new();
+    let overloaded = r#"echo $CLAUDE_CODE_MAX_RETRIES >> allowances; cat > prompt
+echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"total_cost_usd":0.01}'
+exit 1"#;
+    let agent = AgentSpec {
+        api_retries: 2,
+        ..plays(overloaded)
+    };
+    let claude = Claude::with_backoff(Backoff::NONE);
+    let outcome = run(&claude, &stage.request(agent)).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    assert_eq!(stage.read("allowances"), "2\n1\n0\n");
+    assert_eq!(outcome.api_retries, 2);
+    assert_eq!(outcome.cost, Cost::reported(MicroUsd(30_000)));
+    assert_eq!(stage.read("prompt"), "Write the answer.");
+}
+
+#[tokio::test]
+async fn what_the_program_itself_used_up_is_not_granted_again() {
+    let stage = Stage::new();
+    let overloaded = r#"echo session >> sessions
+for n in 1 2; do echo '{"type":"system","subtype":"api_retry","attempt":1,"error_status":529}'; done
+echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529}'; exit 1"#;
+    let agent = AgentSpec {
+        api_retries: 2,
+        ..plays(overloaded)
+    };
+    let claude = Claude::with_backoff(Backoff::NONE);
+    let outcome = run(&claude, &stage.request(agent)).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    assert_eq!(outcome.api_retries, 2);
+    assert_eq!(stage.read("sessions"), "session\n");
+}
+
+#[tokio::test]
+async fn a_program_that_refuses_to_run_says_why_on_stderr() {
+    let stage = Stage::new();
+    let refuses = "echo 'cannot be used with root privileges' >&2; exit 1";
+    let outcome = run(&Claude::default(), &stage.request(plays(refuses))).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    let error = outcome.error.unwrap();
+    assert!(
+        error.contains("cannot be used with root privileges"),
+        "{error}"
+    );
+    assert_eq!(outcome.cost, Cost::UNKNOWN);
+}

@@ -1,0 +1,109 @@
+//! Agents against what they really speak to: a model server over HTTP, and programs over pipes.
+//! What is said is scripted; that it is heard, and what comes of it, is real.
+
+#![allow(clippy::unwrap_used)]
+
+mod claude;
+mod command;
+mod ollama;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use selvedge_core::model::{AgentKind, AgentSpec, Prompt, SessionLimits, SessionOutcome};
+use selvedge_engine::activity::{Activity, Progress, Quiet};
+use selvedge_engine::agents::{Agent, SessionRequest};
+use selvedge_engine::process::Supervisor;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Where one session happens: a workspace, a run's directory, and what lies outside of both.
+struct Stage {
+    root: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["work", "run"] {
+            std::fs::create_dir(root.path().join(name)).unwrap();
+        }
+        Self { root }
+    }
+
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.work().join(path)).unwrap()
+    }
+
+    fn request(&self, agent: AgentSpec) -> SessionRequest {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        SessionRequest {
+            agent,
+            prompt: Prompt {
+                task: "Write the answer.".into(),
+                correction: None,
+            },
+            previous_output: None,
+            run_number: 1,
+            workspace: self.work(),
+            limits: SessionLimits {
+                wall_ms: 600_000,
+                silence_ms: 600_000,
+                max_turns: None,
+            },
+            cost_left: None,
+            run_dir: self.root().join("run"),
+            tag: format!("agents-{}.{number}", std::process::id()),
+            lock: self.root().join("run/lock"),
+            supervisor: Supervisor {
+                program: env!("CARGO_BIN_EXE_selvedge-engine-probe").into(),
+                args: vec!["__supervise".into()],
+            },
+        }
+    }
+}
+
+fn spec(kind: AgentKind) -> AgentSpec {
+    AgentSpec {
+        name: "tested".into(),
+        kind,
+        program: Vec::new(),
+        model: None,
+        base_url: None,
+        env: std::collections::BTreeMap::new(),
+        env_from: std::collections::BTreeMap::new(),
+        api_retries: 0,
+        deterministic: false,
+        prompt_as_argument: false,
+    }
+}
+
+async fn run(agent: &impl Agent, request: &SessionRequest) -> SessionOutcome {
+    agent.run(request, &Quiet, &CancellationToken::new()).await
+}
+
+/// Remembers what it is told, and cancels the session at its first words.
+#[derive(Default)]
+struct CancelsAtFirstWords {
+    cancel: CancellationToken,
+    heard: Mutex<Vec<Activity>>,
+}
+
+impl Progress for CancelsAtFirstWords {
+    fn activity(&self, activity: Activity) {
+        if matches!(activity, Activity::Text(_)) {
+            self.cancel.cancel();
+        }
+        self.heard.lock().unwrap().push(activity);
+    }
+}

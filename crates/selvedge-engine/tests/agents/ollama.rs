@@ -1,0 +1,247 @@
+//! The session over Ollama's API, against a scripted model on loopback.
+
+use selvedge_core::model::{
+    AgentKind, AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, Usage,
+};
+use selvedge_engine::agents::{Backoff, Ollama, SessionRequest};
+use selvedge_testkit::{ModelServer, Script, Turn};
+use serde_json::{Value, json};
+
+use super::{Stage, run, spec};
+
+const MODEL: &str = "qwen3:4b";
+
+fn agent(url: &str) -> AgentSpec {
+    AgentSpec {
+        model: Some(MODEL.into()),
+        base_url: Some(url.into()),
+        ..spec(AgentKind::Ollama)
+    }
+}
+
+async fn session(request: &SessionRequest) -> SessionOutcome {
+    run(&Ollama::with_backoff(Backoff::NONE), request).await
+}
+
+fn write(path: &str) -> Turn {
+    Turn::tool("write_file", json!({"path": path, "content": "42\n"}))
+}
+
+/// What the tools answered, in the last request.
+fn tool_answers(server: &ModelServer) -> Vec<String> {
+    let requests = server.requests();
+    let messages = &requests.last().unwrap().body["messages"];
+    let messages = messages.as_array().unwrap().iter();
+    messages
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn roles(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    messages
+        .map(|message| message["role"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_model_works_through_its_tools_and_a_file_is_changed() {
+    let stage = Stage::new();
+    let server = ModelServer::start([
+        write("src/answer"),
+        Turn::tool("run_command", json!({"command": "cat src/answer; exit 3"})),
+        Turn::text("Done."),
+    ]);
+    let outcome = session(&stage.request(agent(&server.url()))).await;
+    assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+    assert_eq!(stage.read("src/answer"), "42\n");
+    assert_eq!((outcome.text.as_str(), outcome.turns), ("Done.", Some(3)));
+    assert_eq!((outcome.tool_calls, outcome.tool_errors), (2, 1));
+    let answers = tool_answers(&server);
+    assert!(
+        answers[1].contains("42") && answers[1].contains('3'),
+        "{answers:?}"
+    );
+    // Three turns of 100 in and 10 out.
+    let used = Usage {
+        input: 300,
+        output: 30,
+        ..Usage::default()
+    };
+    assert_eq!(outcome.usage, used);
+    assert_eq!(outcome.cost, Cost::ZERO);
+    assert!(outcome.equivalent_claude_cost.unwrap() > MicroUsd(0));
+}
+
+#[tokio::test]
+async fn the_workspace_is_all_that_file_tools_reach() {
+    let stage = Stage::new();
+    let secret = stage.root().join("secret");
+    std::fs::write(&secret, "the secret itself").unwrap();
+    std::os::unix::fs::symlink(stage.root(), stage.work().join("link")).unwrap();
+    std::os::unix::fs::symlink(&secret, stage.work().join("shortcut")).unwrap();
+    let absolute = secret.to_str().unwrap();
+    let read = |path: &str| Turn::tool("read_file", json!({"path": path}));
+    let escapes = [
+        write("../planted"),
+        write("sub/../../planted"),
+        write(&format!("{absolute}-planted")),
+        write("link/planted"),
+        write("shortcut"),
+        read("../secret"),
+        read(absolute),
+        read("link/secret"),
+        read("shortcut"),
+    ];
+    let tried = escapes.len();
+    let turns = escapes.into_iter().chain([Turn::text("I tried.")]);
+    let server = ModelServer::start(Script::new().session(turns));
+    let mut request = stage.request(agent(&server.url()));
+    request.limits.max_turns = Some(20);
+    let outcome = session(&request).await;
+    assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+    let answers = tool_answers(&server);
+    assert_eq!(answers.len(), tried);
+    assert!(
+        answers.iter().all(|answer| answer.starts_with("ERROR: ")),
+        "{answers:#?}"
+    );
+    assert!(!answers.concat().contains("the secret itself"));
+    let mut outside: Vec<_> = std::fs::read_dir(stage.root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    outside.sort();
+    assert_eq!(outside, ["run", "secret", "work"]);
+    assert_eq!(
+        std::fs::read_to_string(secret).unwrap(),
+        "the secret itself"
+    );
+}
+
+#[tokio::test]
+async fn a_correction_is_a_follow_up_in_the_chat() {
+    let stage = Stage::new();
+    let server = ModelServer::start([write("answer"), Turn::text("Fixed.")]);
+    let mut request = stage.request(agent(&server.url()));
+    request.prompt.correction = Some("VERIFICATION RETRY 1/2".into());
+    request.previous_output = Some("I am done.".into());
+    let outcome = session(&request).await;
+    assert_eq!(outcome.status, SessionStatus::Success);
+    let first = &server.requests_of(1)[0].body;
+    assert_eq!(roles(first), ["system", "user", "assistant", "user"]);
+    let said: Vec<_> = (1..4)
+        .map(|index| first["messages"][index]["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        said,
+        ["Write the answer.", "I am done.", "VERIFICATION RETRY 1/2"]
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_merely_talks_is_told_once_that_nothing_was_done() {
+    let stage = Stage::new();
+    let server = ModelServer::start([Turn::text("One could write 42."), Turn::text("Yes.")]);
+    let outcome = session(&stage.request(agent(&server.url()))).await;
+    assert_eq!((outcome.text.as_str(), outcome.turns), ("Yes.", Some(2)));
+    assert_eq!(server.turns_left(), 0);
+}
+
+#[tokio::test]
+async fn a_missing_model_is_named_with_the_command_that_gets_it() {
+    let stage = Stage::new();
+    let server = ModelServer::start(Script::from([Turn::text("?")]).models(["other"]));
+    let mut agent = agent(&server.url());
+    agent.api_retries = 2;
+    let outcome = session(&stage.request(agent)).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    let error = outcome.error.unwrap();
+    assert!(error.contains("`ollama pull qwen3:4b`"), "{error}");
+    assert_eq!(outcome.api_retries, 0, "asking again would not bring it");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_with_the_command_that_starts_it() {
+    let stage = Stage::new();
+    // A port that no program listens on by itself.
+    let outcome = session(&stage.request(agent("http://127.0.0.1:1"))).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    let error = outcome.error.unwrap();
+    assert!(
+        error.contains("`ollama serve`") && error.contains("127.0.0.1"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_asked_for_again_or_said() {
+    for broken in [Turn::drop_after(40), Turn::broken_json()] {
+        let stage = Stage::new();
+        let server = ModelServer::start([broken.clone(), write("answer"), Turn::text("Done.")]);
+        let mut agent = agent(&server.url());
+        agent.api_retries = 1;
+        let outcome = session(&stage.request(agent.clone())).await;
+        assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+        assert_eq!(outcome.api_retries, 1);
+        assert_eq!(stage.read("answer"), "42\n");
+
+        let server = ModelServer::start([broken]);
+        agent.base_url = Some(server.url());
+        agent.api_retries = 0;
+        let outcome = session(&stage.request(agent)).await;
+        assert_eq!(outcome.status, SessionStatus::Failed);
+        let error = outcome.error.unwrap();
+        assert!(error.contains("broke off"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_is_asked_again_as_often_as_allowed() {
+    let stage = Stage::new();
+    let turns = [
+        Turn::rate_limited(0),
+        Turn::status(503),
+        write("answer"),
+        Turn::text("Done."),
+    ];
+    let server = ModelServer::start(turns);
+    let mut agent = agent(&server.url());
+    agent.api_retries = 2;
+    let outcome = session(&stage.request(agent.clone())).await;
+    assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+    assert_eq!(outcome.api_retries, 2);
+
+    let server = ModelServer::start([Turn::status(429), Turn::status(429), Turn::status(429)]);
+    agent.base_url = Some(server.url());
+    let outcome = session(&stage.request(agent)).await;
+    assert_eq!(outcome.status, SessionStatus::Failed);
+    assert!(outcome.error.unwrap().contains("429"));
+    assert_eq!(server.turns_left(), 0);
+}
+
+#[tokio::test]
+async fn a_model_that_finds_no_end_meets_its_turn_limit() {
+    let stage = Stage::new();
+    let server = ModelServer::start([write("one"), write("two"), write("three")]);
+    let mut request = stage.request(agent(&server.url()));
+    request.limits.max_turns = Some(2);
+    let outcome = session(&request).await;
+    assert_eq!(outcome.status, SessionStatus::TurnLimit);
+    assert_eq!(outcome.turns, Some(2));
+    assert_eq!(server.turns_left(), 1);
+    assert!(stage.work().join("two").exists(), "its work is kept");
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    for silent in [Turn::hang(), Turn::stall_after(20)] {
+        let stage = Stage::new();
+        let server = ModelServer::start([silent]);
+        let mut request = stage.request(agent(&server.url()));
+        request.limits.silence_ms = 200;
+        let outcome = session(&request).await;
+        assert_eq!(outcome.status, SessionStatus::Timeout, "{outcome:?}");
+    }
+}
