@@ -25,6 +25,8 @@ pub struct Analysis {
     pub notes: Vec<String>,
     /// How many lines the cleaned log has.
     pub lines: u64,
+    /// How many bytes the raw log has.
+    pub(crate) bytes: u64,
     /// The whole cleaned log, if it is small.
     pub(crate) whole: Option<String>,
     /// The failures are mere warnings: what failed may be told elsewhere.
@@ -48,7 +50,13 @@ pub struct Digest {
 }
 
 impl Analysis {
-    pub(crate) fn new(exit: Exit, whole: Option<String>, found: Outcomes, lines: Lines) -> Self {
+    pub(crate) fn new(
+        exit: Exit,
+        bytes: u64,
+        whole: Option<String>,
+        found: Outcomes,
+        lines: Lines,
+    ) -> Self {
         let (tests, notes) = found.runs.finish();
         Self {
             exit,
@@ -58,6 +66,7 @@ impl Analysis {
             tools: found.tools,
             notes,
             lines: lines.total,
+            bytes,
             whole,
             warnings_only: found.warnings_only,
             passages: rank(lines, &found.claimed),
@@ -75,14 +84,28 @@ impl Analysis {
 /// to the others. The digests stand in the order of the analyses.
 #[must_use]
 pub fn render_shared(analyses: &[&Analysis], budget: Budget<'_>) -> Vec<Digest> {
-    let share = budget.tokens / analyses.len().max(1);
-    analyses
+    // What each would take if it had the budget alone: the modest are served first, and whole.
+    let mut alone: Vec<(usize, Digest)> = analyses
         .iter()
-        .map(|a| {
-            a.render(Budget {
+        .map(|analysis| analysis.render(budget))
+        .enumerate()
+        .collect();
+    alone.sort_by_key(|(_, digest)| digest.tokens_estimated);
+    let mut left = budget.tokens;
+    let mut unserved = alone.len();
+    for (index, digest) in &mut alone {
+        let share = left / unserved.max(1);
+        if digest.tokens_estimated > share
+            && let Some(analysis) = analyses.get(*index)
+        {
+            *digest = analysis.render(Budget {
                 tokens: share,
                 ..budget
-            })
-        })
-        .collect()
+            });
+        }
+        left = left.saturating_sub(digest.tokens_estimated);
+        unserved -= 1;
+    }
+    alone.sort_by_key(|(index, _)| *index);
+    alone.into_iter().map(|(_, digest)| digest).collect()
 }

@@ -50,6 +50,7 @@ impl Hints {
 pub struct Digester {
     frames: Frames,
     reader: Reader,
+    bytes: u64,
 }
 
 impl Digester {
@@ -58,6 +59,7 @@ impl Digester {
         Self {
             frames: Frames::default(),
             reader: Reader::new(Formats::all()),
+            bytes: 0,
         }
     }
 
@@ -66,21 +68,28 @@ impl Digester {
         Self {
             frames: Frames::default(),
             reader: Reader::new(Formats::none()),
+            bytes: 0,
         }
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.bytes = self.bytes.saturating_add(length);
+        self.frames
+            .feed(bytes, &mut |frame| self.reader.frame(frame));
     }
 
     /// Ends the log.
     #[must_use]
     pub fn finish(mut self, exit: Exit) -> Analysis {
         self.frames.finish(&mut |frame| self.reader.frame(frame));
-        self.reader.finish(exit)
+        self.reader.finish(exit, self.bytes)
     }
 }
 
 impl io::Write for Digester {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.frames
-            .feed(bytes, &mut |frame| self.reader.frame(frame));
+        self.read(bytes);
         Ok(bytes.len())
     }
 
@@ -93,9 +102,7 @@ impl io::Write for Digester {
 #[must_use]
 pub fn analyse(bytes: &[u8], hints: Hints, exit: Exit) -> Analysis {
     let mut digester = Digester::new(hints);
-    digester
-        .frames
-        .feed(bytes, &mut |frame| digester.reader.frame(frame));
+    digester.read(bytes);
     digester.finish(exit)
 }
 
@@ -155,10 +162,11 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, exit: Exit) -> Analysis {
+    fn finish(mut self, exit: Exit, bytes: u64) -> Analysis {
         self.formats.finish(&mut self.findings);
         Analysis::new(
             exit,
+            bytes,
             self.whole,
             self.findings.finish(),
             self.telling.finish(),

@@ -72,6 +72,8 @@ impl Signals {
     pub(crate) const TICK: Self = Self(1 << 8);
     /// a file and a line: `:12`, `(12`, `line 12`
     pub(crate) const PLACE: Self = Self(1 << 9);
+    /// exited, exit code
+    pub(crate) const EXIT: Self = Self(1 << 10);
 
     /// Everything that speaks of a failure by itself.
     pub(crate) const BAD: Self = Self(
@@ -106,13 +108,15 @@ impl Signals {
     }
 }
 
-/// Stems rather than words, so that one pattern stands for both cases of a first letter.
-const TABLE: [(&str, Signals); 53] = [
+/// Stems rather than words, so that one pattern stands for both cases of a first letter. None is
+/// shorter than four bytes: the scan looks at four at a time, and short ones would make it stumble.
+const TABLE: [(&str, Signals); 60] = [
     ("rror", Signals::ERROR),
     ("RROR", Signals::ERROR),
     ("fail", Signals::FAIL),
     ("Fail", Signals::FAIL),
     ("FAIL", Signals::FAIL),
+    ("UNEXPECTED", Signals::FAIL),
     ("fatal", Signals::FATAL),
     ("Fatal", Signals::FATAL),
     ("FATAL", Signals::FATAL),
@@ -120,10 +124,13 @@ const TABLE: [(&str, Signals); 53] = [
     ("bort", Signals::FATAL),
     ("illed", Signals::FATAL),
     ("egmentation", Signals::FATAL),
-    ("SIG", Signals::FATAL),
+    ("SIGS", Signals::FATAL),
+    ("SIGA", Signals::FATAL),
+    ("SIGK", Signals::FATAL),
+    ("SIGT", Signals::FATAL),
+    ("SIGI", Signals::FATAL),
     ("ore dumped", Signals::FATAL),
     ("CRASH", Signals::FATAL),
-    ("UNEXPECTED", Signals::FAIL),
     ("xception", Signals::EXCEPTION),
     ("raceback", Signals::EXCEPTION),
     ("warn", Signals::WARNING),
@@ -149,18 +156,21 @@ const TABLE: [(&str, Signals); 53] = [
     ("iolation", Signals::TROUBLE),
     ("ejected", Signals::TROUBLE),
     ("nresolved", Signals::TROUBLE),
-    ("exceeded", Signals::TROUBLE),
+    ("xceeded", Signals::TROUBLE),
     ("ffense", Signals::TROUBLE),
     ("not ok", Signals::CROSS),
-    ("✗", Signals::CROSS),
-    ("×", Signals::CROSS),
-    ("✘", Signals::CROSS),
-    ("✖", Signals::CROSS),
-    ("✕", Signals::CROSS),
+    ("✗ ", Signals::CROSS),
+    ("✘ ", Signals::CROSS),
+    ("✖ ", Signals::CROSS),
+    ("✕ ", Signals::CROSS),
+    (" × ", Signals::CROSS),
     (", line ", Signals::PLACE),
     (" at line", Signals::PLACE),
-    ("✓", Signals::TICK),
-    ("✔", Signals::TICK),
+    ("✓ ", Signals::TICK),
+    ("✔ ", Signals::TICK),
+    ("xited", Signals::EXIT),
+    ("exit code", Signals::EXIT),
+    ("exit status", Signals::EXIT),
 ];
 
 static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {

@@ -31,8 +31,9 @@ pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
     if begins {
         return Some(Boundary::Begin);
     }
-    let candidate = line.signals.intersects(Signals::ERROR.with(Signals::FAIL))
-        || memchr::memmem::find(text.as_bytes(), b"exit").is_some();
+    let candidate = line
+        .signals
+        .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
     (candidate && text.len() < 400 && FAILED.is_match(text)).then_some(Boundary::Failed)
 }
 

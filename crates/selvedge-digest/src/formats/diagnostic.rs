@@ -9,7 +9,7 @@ use regex::Regex;
 use super::place::extension;
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use crate::line::{Line, Signals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -84,11 +84,11 @@ impl Diagnostic {
 }
 
 fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
-    let severe = SEVERE.captures(line.text);
-    let found = match severe {
-        Some(found) => found,
-        None => CODED.captures(line.text)?,
-    };
+    let severe = line
+        .signals
+        .intersects(Signals::ERROR.with(Signals::WARNING));
+    let severe = severe.then(|| SEVERE.captures(line.text)).flatten();
+    let found = severe.or_else(|| CODED.captures(line.text))?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
     let file = get("file")?;
     let severity = get("severity").map(str::to_ascii_lowercase);

@@ -54,8 +54,13 @@ pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
         analysis.lines,
     )) + 2;
     let mut page = Page::new(budget.tokens);
+    let heading = heading(analysis);
+    if cost(&heading) + kept <= budget.tokens {
+        page.push(&heading);
+    } else {
+        page.push(&status(analysis.exit));
+    }
     let kept = if page.reserve(kept) { kept } else { 0 };
-    page.push(&heading(analysis));
     let shown = failures(analysis, &mut page);
     let lines = passages(analysis, &mut page);
     page.release(kept);
@@ -99,23 +104,21 @@ fn fitting_whole(analysis: &Analysis, budget: Budget<'_>) -> Option<String> {
         .whole
         .as_ref()
         .filter(|whole| whole.len() < budget.tokens * 8)?;
-    let output = if whole.trim().is_empty() {
-        "no output\n"
+    let heading = heading(analysis);
+    let text = if analysis.bytes == 0 {
+        format!("{heading}\nno output\n")
+    } else if whole.trim().is_empty() {
+        let bytes = analysis.bytes;
+        format!("{heading}\nno readable text in {bytes} bytes of output\n")
     } else {
-        whole.as_str()
+        format!("{heading}\n{whole}")
     };
-    let text = format!("{}\n{output}", heading(analysis));
     (estimate_tokens(&text) <= budget.tokens).then_some(text)
 }
 
 /// One line: how it ended, how many failures, how many tests.
 fn heading(analysis: &Analysis) -> String {
-    let mut line = match analysis.exit {
-        Exit::Code(code) => format!("FAILED (exit {code})"),
-        Exit::Signal(signal) => format!("FAILED (ended by signal {signal})"),
-        Exit::TimedOut => "FAILED (timed out)".to_owned(),
-        Exit::Unknown => "FAILED".to_owned(),
-    };
+    let mut line = status(analysis.exit);
     let total = analysis.failures_total;
     if total > 0 {
         let plural = if total == 1 { "" } else { "s" };
@@ -132,6 +135,16 @@ fn heading(analysis: &Analysis) -> String {
         let _ = write!(line, "; {note}");
     }
     line
+}
+
+/// How it ended; only the exit decides.
+fn status(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("FAILED (exit {code})"),
+        Exit::Signal(signal) => format!("FAILED (ended by signal {signal})"),
+        Exit::TimedOut => "FAILED (timed out)".to_owned(),
+        Exit::Unknown => "FAILED".to_owned(),
+    }
 }
 
 /// Failures by groups: a line each, then their other members, then messages and excerpts. Returns

@@ -1,0 +1,147 @@
+//! The promises of the digest that hold whatever the log says.
+
+use std::io::Write;
+
+use selvedge_digest::{Analysis, Budget, Digester, Exit, Hints, analyse, render_shared};
+
+use crate::recorded::{log, read};
+
+fn fails(text: &str) -> Analysis {
+    analyse(text.as_bytes(), Hints::default(), Exit::Code(1))
+}
+
+#[test]
+fn a_failing_exit_is_never_told_as_success() {
+    for text in ["", "all 12 tests passed\n", "0 errors\nBUILD SUCCESSFUL\n"] {
+        for exit in [
+            Exit::Code(1),
+            Exit::Code(-1),
+            Exit::Signal(9),
+            Exit::TimedOut,
+            Exit::Unknown,
+        ] {
+            let digest = analyse(text.as_bytes(), Hints::default(), exit).render(Budget::default());
+            assert!(
+                digest.text.starts_with("FAILED"),
+                "{exit:?}: {}",
+                digest.text
+            );
+        }
+    }
+}
+
+#[test]
+fn success_is_one_short_line() {
+    let digest = read("cargo_test_green.log", 0).render(Budget::default());
+    assert_eq!(digest.text, "ok: exit 0, 4 tests passed, 1 skipped\n");
+    let digest = analyse(b"a\nb\n", Hints::default(), Exit::Code(0)).render(Budget::default());
+    assert_eq!(digest.text, "ok: exit 0, 2 lines of output\n");
+}
+
+#[test]
+fn a_small_log_is_shown_whole_and_clean() {
+    let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(Budget::default());
+    assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
+}
+
+#[test]
+fn an_unknown_tool_is_told_by_its_most_telling_lines_and_the_cut_is_stated() {
+    let mut text: String = (0..3000)
+        .map(|n| format!("weaving thread number {n} of the cloth\n"))
+        .collect();
+    text.push_str("loom: cannot weave: the shuttle is stuck at row 7\n");
+    text.extend((0..3000).map(|n| format!("folding sheet {n}\n")));
+    let digest = fails(&text).render(Budget::default().with_full_output("out.log"));
+    assert!(
+        digest.text.contains("the shuttle is stuck at row 7"),
+        "{}",
+        digest.text
+    );
+    assert!(
+        digest.text.contains("of 6001 lines shown; all: out.log]"),
+        "{}",
+        digest.text
+    );
+}
+
+#[test]
+fn the_count_is_told_when_not_every_failure_fits() {
+    let text: String = (0..300)
+        .map(|n| format!("src/a{n}.c:{n}:7: error: no number {n} in sight\n"))
+        .collect();
+    let analysis = fails(&text);
+    assert_eq!(analysis.failures_total, 300);
+    let digest = analysis.render(Budget::default());
+    assert_eq!(digest.total, 300);
+    assert!(digest.shown < 300);
+    assert!(
+        digest
+            .text
+            .contains(&format!("{} of 300 failures", digest.shown)),
+        "{}",
+        digest.text
+    );
+}
+
+#[test]
+fn a_mixed_log_tells_the_failures_of_every_tool() {
+    let mut mixed = log("eslint.log");
+    mixed.extend(log("go_test.log"));
+    mixed.extend(log("pytest.log"));
+    mixed.extend(log("rustc.log"));
+    let analysis = analyse(&mixed, Hints::default(), Exit::Code(2));
+    let digest = analysis.render(Budget::default());
+    for needle in [
+        "src/lint.js",
+        "TestName/basket",
+        "test_shop.py::test_total",
+        "E0277",
+    ] {
+        assert!(digest.text.contains(needle), "{needle} in {}", digest.text);
+    }
+}
+
+#[test]
+fn a_budget_is_shared_fairly_and_what_is_left_goes_to_the_others() {
+    let small = fails("no such loom\n");
+    let large = fails(
+        &(0..500)
+            .map(|n| format!("f{n}.c:1:1: error: bad {n}\n"))
+            .collect::<String>(),
+    );
+    let alone = large.render(Budget::tokens(250));
+    let digests = render_shared(&[&small, &large], Budget::tokens(500));
+    assert!(digests[0].text.contains("no such loom"));
+    assert!(digests[1].tokens_estimated > alone.tokens_estimated);
+    let sum: usize = digests.iter().map(|digest| digest.tokens_estimated).sum();
+    assert!(sum <= 500, "{sum}");
+}
+
+#[test]
+fn a_runner_without_its_closing_summary_is_incomplete() {
+    let text = "running 2 tests\ntest a ... ok\n";
+    let tests = fails(text).tests.unwrap();
+    assert!(!tests.complete);
+    assert_eq!((tests.executed, tests.passed), (1, 1));
+}
+
+#[test]
+fn memory_is_bounded_however_long_the_log_is() {
+    let mut digester = Digester::new(Hints::default());
+    let line =
+        b"error: thread 'x' could not be woven at src/loom.rs:12:7 into the cloth\n".repeat(1000);
+    for _ in 0..50 {
+        digester.write_all(&line).unwrap();
+    }
+    digester.write_all(&b"x".repeat(5_000_000)).unwrap();
+    let analysis = digester.finish(Exit::Code(1));
+    assert!(serde_json::to_vec(&analysis.failures).unwrap().len() < 4 << 20);
+    assert_eq!(analysis.lines, 50_001);
+}
+
+#[test]
+fn a_digester_may_be_moved_to_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Digester>();
+    is_send::<Analysis>();
+}

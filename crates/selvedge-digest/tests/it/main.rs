@@ -1,0 +1,14 @@
+//! Integration tests of the digest, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::format_collect,
+    reason = "a test that cannot go on says so by panicking; its inputs are small"
+)]
+
+mod budget;
+mod contract;
+mod formats;
+mod properties;
+mod recorded;
+mod records;

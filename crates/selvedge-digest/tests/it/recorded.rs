@@ -1,0 +1,67 @@
+//! The recorded outputs under `fixtures/`, and a compact way to look at what was read from them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use selvedge_digest::{Analysis, Exit, Hints, TestIds, analyse};
+
+/// The bytes of a recorded log.
+#[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+pub(crate) fn log(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/it/fixtures")
+        .join(name);
+    std::fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// What is read from a recorded log.
+pub(crate) fn read(name: &str, exit: i32) -> Analysis {
+    analyse(&log(name), Hints::default(), Exit::Code(exit))
+}
+
+/// One line a failure, then the tests: what the assertions of the format tests are written in.
+pub(crate) fn table(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    for failure in &analysis.failures {
+        let kind = failure.kind.as_str();
+        let tool = failure.tool.as_deref().unwrap_or("-");
+        let id = failure.id.as_deref().unwrap_or("-");
+        let file = failure.file.as_deref().unwrap_or("-");
+        let line = failure.line.map_or("-".to_owned(), |line| line.to_string());
+        let code = failure.code.as_deref().unwrap_or("-");
+        let summary = &failure.summary;
+        writeln!(
+            out,
+            "{kind} {tool} | {id} | {file}:{line} | {code} | {summary}"
+        )
+        .unwrap();
+    }
+    if let Some(tests) = &analysis.tests {
+        let (executed, passed, failed, skipped) =
+            (tests.executed, tests.passed, tests.failed, tests.skipped);
+        let complete = if tests.complete {
+            "complete"
+        } else {
+            "incomplete"
+        };
+        writeln!(
+            out,
+            "{executed} executed: {passed} passed, {failed} failed, {skipped} skipped, {complete}"
+        )
+        .unwrap();
+        for (name, ids) in [
+            ("passed", &tests.passed_ids),
+            ("failed", &tests.failed_ids),
+            ("skipped", &tests.skipped_ids),
+        ] {
+            list(&mut out, name, ids);
+        }
+    }
+    out
+}
+
+fn list(out: &mut String, name: &str, ids: &TestIds) {
+    for id in &ids.ids {
+        writeln!(out, "  {name}: {id}").unwrap();
+    }
+}
