@@ -62,7 +62,7 @@ pub(super) enum Report {
     Exited(Exit),
     /// These cannot be ended. The supervisor keeps trying, and keeps its lock.
     Surviving { tree: TreeReport, usage: Usage },
-    /// Nothing is left; the lock is released. The last line.
+    /// Nothing is left. The last line: the supervisor ends, and with it its lock.
     Gone { tree: TreeReport, usage: Usage },
 }
 

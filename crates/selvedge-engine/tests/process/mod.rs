@@ -1,6 +1,7 @@
 //! Sessions against real processes. No test waits for a fixed time: each waits for what it is
 //! about, and the limits that are given are reached only by programs that never end.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod endings;
@@ -10,7 +11,6 @@ mod survivors;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_engine::process::capture::Plan;
@@ -69,10 +69,4 @@ fn tagged(tag: &str) -> BTreeSet<String> {
         })
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect()
-}
-
-/// Whether a process of this id exists, unless it is but an unreaped zombie.
-fn lives(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
-    stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

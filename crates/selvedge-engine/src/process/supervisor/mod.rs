@@ -49,7 +49,8 @@ fn supervise() -> io::Result<()> {
     let Some(spec) = control.receive::<Spec>()? else {
         return Ok(());
     };
-    let (tree, lock) = match prepare(&spec) {
+    // The lock is released when this process ends, and so is the last that is seen of the tree.
+    let (tree, _lock) = match prepare(&spec) {
         Ok(prepared) => prepared,
         Err(message) => return control.send(&Report::Refused { message }),
     };
@@ -70,7 +71,6 @@ fn supervise() -> io::Result<()> {
 
     let mut watch = Watch::new(&spec, program, tree, signals, control);
     let report = watch.until_gone();
-    drop(lock);
     watch.tell(&report);
     Ok(())
 }
