@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use selvedge_engine::workspace::{LeftOuts, Limits, Reason, WorkspaceError};
+use selvedge_engine::workspace::{LeftOuts, Limits, WorkspaceError};
 
 use super::fixture::{Fixture, Picture, Thing};
 use super::random_trees::{Act, acts, open_all};
@@ -61,6 +61,7 @@ fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCa
         act.perform(fixture);
     }
     let second = fixture.picture();
+    let scrambled = workspace.snapshot("scrambled").unwrap();
     let restored = match workspace.restore(&snapshot.tree) {
         Err(WorkspaceError::InTheWay { .. }) => {
             prop_assert_eq!(
@@ -75,7 +76,9 @@ fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCa
     let third = fixture.picture();
     all_covered_is_back(&first, &third, &snapshot.left_out)?;
     let now = workspace.snapshot("now").unwrap();
-    if !is_over_the_total(&snapshot.left_out) && !is_over_the_total(&now.left_out) {
+    // What could not be covered just before the restore was left alone by it, so only without any
+    // such thing is the whole tree the same.
+    if scrambled.left_out.total == 0 && now.left_out == snapshot.left_out {
         prop_assert_eq!(&now.tree, &snapshot.tree, "more than the snapshot is there");
     }
 
@@ -84,7 +87,9 @@ fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCa
         Err(WorkspaceError::InTheWay { .. }) => {}
         other => {
             other.unwrap();
-            all_covered_is_back(&second, &fixture.picture(), &LeftOuts::default())?;
+            let fourth = fixture.picture();
+            all_covered_is_back(&second, &fourth, &scrambled.left_out)?;
+            no_file_is_lost(&second, &fourth)?;
         }
     }
     Ok(())
@@ -102,6 +107,7 @@ fn all_covered_is_back(
         let holds_only_left_out = matches!(thing, Thing::Folder { .. })
             && !before.iter().any(|(inner, it)| {
                 inner.starts_with(path)
+                    && !is_repository_data(inner)
                     && !left_out
                         .listed
                         .iter()
@@ -116,13 +122,20 @@ fn all_covered_is_back(
     Ok(())
 }
 
-fn is_empty(picture: &Picture, folder: &Path) -> bool {
-    !picture.keys().any(|path| path.parent() == Some(folder))
+/// Not even what is left out: nothing may touch it.
+fn no_file_is_lost(before: &Picture, after: &Picture) -> Result<(), TestCaseError> {
+    let is_file = |thing: &&Thing| !matches!(thing, Thing::Folder { .. });
+    for (path, thing) in before.iter().filter(|(_, thing)| is_file(thing)) {
+        prop_assert_eq!(after.get(path), Some(thing), "{:?} is lost", path);
+    }
+    Ok(())
 }
 
-fn is_over_the_total(left_out: &LeftOuts) -> bool {
-    left_out
-        .listed
-        .iter()
-        .any(|it| it.reason == Reason::IgnoredTooMuch)
+/// A repository's own records, which no snapshot covers.
+fn is_repository_data(path: &Path) -> bool {
+    path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+}
+
+fn is_empty(picture: &Picture, folder: &Path) -> bool {
+    !picture.keys().any(|path| path.parent() == Some(folder))
 }
