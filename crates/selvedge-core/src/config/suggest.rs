@@ -13,10 +13,22 @@ const NEAR: f64 = 0.8;
 pub fn json_schema() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings
+    let mut schema = settings
         .into_generator()
         .into_root_schema_for::<Config>()
-        .to_value()
+        .to_value();
+    // A layer may leave out every key of the tables: `default.toml` lies below all of them.
+    for part in [
+        "/properties/verification",
+        "/properties/limits",
+        "/properties/workspace",
+        "",
+    ] {
+        if let Some(Value::Object(table)) = schema.pointer_mut(part) {
+            table.remove("required");
+        }
+    }
+    schema
 }
 
 /// The word of `known` that `word` is nearest to, if it is near at all.

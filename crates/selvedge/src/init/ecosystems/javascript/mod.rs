@@ -1,13 +1,13 @@
 //! Packages of npm, pnpm, Yarn and Bun: their scripts first, else the tools that they are set up
 //! for. The root of a workspace answers for its members.
 
-mod manager;
 mod package;
+mod package_manager;
 
 use crate::init::files::Directory;
 use crate::init::proposal::{Ecosystem, Proposal, Role};
-use manager::Manager;
 use package::{MANIFEST, Package};
+use package_manager::Manager;
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,

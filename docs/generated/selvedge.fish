@@ -1,0 +1,131 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_selvedge_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_selvedge_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_selvedge_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_selvedge_using_subcommand
+    set -l cmd (__fish_selvedge_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c selvedge -n "__fish_selvedge_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_needs_command" -s V -l version -d 'Print version'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "run" -d 'Run an agent on a task until independent checks pass'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "demo" -d 'See the loop at work on a small repository made for it'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "list" -d 'List runs, the newest first'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "show" -d 'Tell the whole story of a run'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "resume" -d 'Go on with a run that was interrupted'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "config" -d 'Look at the settings'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l file -d 'Read the task from a file (`-` for standard input): text, or a task object in JSON' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Which configured agent does the work' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Any program as the agent: it gets the prompt on standard input' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: 2]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Time for each agent session [default: 30m]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-cost -d 'Cap on the cost of the whole run' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-turns -d 'Cap on the model turns of each session, where the agent counts them' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l no-verify -d 'Verify nothing: the outcome is `unchecked`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l agent -d 'A real agent instead of the scripted one' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l dir -d 'Where to make the demo\'s repository [default: a new temporary directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l dir -d 'The repository [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l try-timeout -d 'Time for each check that is tried' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l force -d 'Write over an existing `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l no-try -d 'Propose without trying each check once'
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l dry-run -d 'Print what would be written, and write nothing'
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Look at the settings of this directory [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Print one JSON object'
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: a hint' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l exit -d 'How it exited. Without it a digest never says that all is well' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l tokens -d 'Most tokens (o200k) that the digest may have' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l json -d 'Print the records as JSON instead'
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l dir -d 'Only runs in this directory' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l limit -d 'At most so many' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l format -d 'How to speak; `jsonl` prints a run a line' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l open -d 'Only runs that are not over'
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attempt -d 'One attempt only' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l check -d 'All that one check of an attempt printed: its number in the plan, from 1' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l format -d 'How to speak; `jsonl` prints the events' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l prompt -d 'The whole prompt of each attempt shown'
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'All that the agent printed in an attempt'
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "show" -d 'The values in force, and where each comes from'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "default" -d 'The defaults, with every key explained'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l dir -d 'The settings of this directory [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'The values in force, and where each comes from'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'The defaults, with every key explained'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand man" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "list" -d 'List runs, the newest first'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "show" -d 'Tell the whole story of a run'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "config" -d 'Look at the settings'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'The values in force, and where each comes from'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'The defaults, with every key explained'

@@ -1,0 +1,76 @@
+//! What the loop costs for each attempt: six attempts against one, over five, beside a bare loop
+//! that spawns the same two programs and syncs a file twice.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Table;
+use super::selvedge::Selvedge;
+use super::timing::{medians, time};
+use crate::Done;
+
+const ROUNDS: usize = 15;
+const RETRIES: u32 = 5;
+const FILES: u32 = 2_000;
+
+pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
+    let plain = selvedge.directory("plain")?;
+    let [all, first, bare] = measured(selvedge, &plain, "/bin/true")?;
+    let bar = Duration::from_millis(5);
+    table.over("an attempt", all.saturating_sub(first) / RETRIES, bare, bar);
+
+    let repository = selvedge.repository("repository", FILES)?;
+    // Each attempt must change the tree, or the run is stuck and stops; the last tree stays, for
+    // putting the best one back is no part of an attempt.
+    std::fs::write(
+        repository.join("selvedge.toml"),
+        "[workspace]\non_exhausted = \"last\"\n",
+    )?;
+    let [all, first, bare] = measured(selvedge, &repository, "/bin/sh -c 'echo . >> changed.txt'")?;
+    let what = format!("an attempt with snapshots of {FILES} files");
+    let bar = Duration::from_millis(100);
+    table.over(&what, all.saturating_sub(first) / RETRIES, bare, bar);
+    Ok(())
+}
+
+/// A run of six attempts, a run of one, and one turn of the bare loop.
+fn measured(selvedge: &Selvedge, dir: &Path, agent: &str) -> Done<[Duration; 3]> {
+    let run = |retries| time(selvedge.run(dir, agent, "/bin/false", retries), 1);
+    medians(
+        ROUNDS,
+        [&mut || run(RETRIES), &mut || run(0), &mut || {
+            bare(dir, agent)
+        }],
+    )
+}
+
+fn bare(dir: &Path, agent: &str) -> Done<Duration> {
+    let mut file = File::create(dir.with_extension("synced"))?;
+    let start = Instant::now();
+    for _ in 0..RETRIES {
+        for program in [agent, "/bin/false"] {
+            spawn(program, dir)?;
+            file.write_all(b"one line for the journal\n")?;
+            file.sync_data()?;
+        }
+    }
+    Ok(start.elapsed() / RETRIES)
+}
+
+fn spawn(program: &str, dir: &Path) -> Done {
+    let (program, script) = program.split_once(" -c ").unwrap_or((program, ""));
+    let mut command = Command::new(program);
+    if !script.is_empty() {
+        command.args(["-c", script.trim_matches('\'')]);
+    }
+    command
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status()?;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Logs as tools print them, of any length, the same every time.
+
+use std::io::{self, Write};
+
+/// A kind of log.
+pub(super) struct Log {
+    /// What the table calls it.
+    pub(super) what: &'static str,
+    /// The command that would print it, and how it exits.
+    command: &'static str,
+    exit: &'static str,
+    head: &'static str,
+    part: fn(u32) -> String,
+    tail: &'static str,
+    /// Megabytes a second that a digest of it must reach.
+    pub(super) bar: f64,
+}
+
+pub(super) const ALL: [Log; 3] = [PASSING_TESTS, FAILING_TESTS, COMPILE_ERRORS];
+
+const PASSING_TESTS: Log = Log {
+    what: "passing tests (cargo test)",
+    command: "cargo test",
+    exit: "0",
+    head: "    Finished `test` profile [unoptimized] target(s) in 3.21s\n     Running unittests \
+           src/lib.rs (target/debug/deps/bench-1f0c)\n\nrunning 1000000 tests\n",
+    part: |number| {
+        let module = number % 97;
+        format!("test module_{module}::tests::it_keeps_promise_number_{number} ... ok\n")
+    },
+    tail: "\ntest result: ok. 1000000 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; \
+           finished in 9.81s\n\n",
+    bar: 500.0,
+};
+
+pub(super) const FAILING_TESTS: Log = Log {
+    what: "failing tests (pytest)",
+    command: "pytest",
+    exit: "1",
+    head: "============================= test session starts ==============================\n\
+           platform linux -- Python 3.11.2, pytest-8.3.3, pluggy-1.5.0\n\n\
+           =================================== FAILURES ===================================\n",
+    part: |number| {
+        let line = number % 900 + 10;
+        format!(
+            "_______________________________ test_case_{number} _______________________________\n\n    \
+             def test_case_{number}():\n        value = compute({number})\n>       assert value == \
+             {number}\nE       assert {} == {number}\nE        +  where {} = compute({number})\n\n\
+             tests/test_part{}.py:{line}: AssertionError\n",
+            number + 1,
+            number + 1,
+            number % 31
+        )
+    },
+    tail: "=========================== short test summary info ============================\n\
+           FAILED tests/test_part1.py::test_case_1 - assert 2 == 1\n\
+           ======================== 1 failed, 9 passed in 12.34s =========================\n",
+    bar: 100.0,
+};
+
+const COMPILE_ERRORS: Log = Log {
+    what: "compile errors (cargo build)",
+    command: "cargo build",
+    exit: "101",
+    head: "   Compiling bench v0.1.0 (/src/bench)\n",
+    part: |number| {
+        let line = number % 900 + 10;
+        format!(
+            "error[E0308]: mismatched types\n  --> src/part{}.rs:{line}:17\n   |\n{line}|     let \
+             value_{number}: u32 = \"{number}\";\n   |                    ---   ^^^^^ expected `u32`, \
+             found `&str`\n   |                    |\n   |                    expected due to this\n\n",
+            number % 31
+        )
+    },
+    tail: "error: could not compile `bench` (lib) due to 1000 previous errors\n",
+    bar: 100.0,
+};
+
+impl Log {
+    /// The arguments of `selvedge` that digest it.
+    pub(super) fn args(&self) -> [&'static str; 5] {
+        ["digest", "--cmd", self.command, "--exit", self.exit]
+    }
+
+    /// So many millions of bytes of it. Parts repeat after a while: this must cost less than what
+    /// reads it.
+    pub(super) fn write(&self, to: &mut impl Write, megabytes: u32) -> io::Result<()> {
+        let parts: String = (0..20_000).map(self.part).collect();
+        let wanted = u64::from(megabytes) * 1_000_000;
+        to.write_all(self.head.as_bytes())?;
+        let mut written: u64 = 0;
+        while written < wanted {
+            to.write_all(parts.as_bytes())?;
+            written += u64::try_from(parts.len()).unwrap_or(u64::MAX);
+        }
+        to.write_all(self.tail.as_bytes())
+    }
+}

@@ -1,0 +1,95 @@
+//! The most memory that Selvedge's own processes held, however much agent and check print. The
+//! kernel keeps each process's peak (`VmHWM`) until it ends, so it is asked again and again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use super::selvedge::Selvedge;
+use super::table::mib;
+use super::{Size, Table};
+use crate::Done;
+
+const PAUSE: Duration = Duration::from_millis(10);
+
+pub(super) fn measure(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
+    let plain = selvedge.directory("plain")?;
+    let gigabytes = size.gigabytes();
+    let print = format!("yes 'and one more line of output' | head -c {gigabytes}000000000");
+    let agent = format!("/bin/sh -c \"{print}\"");
+    let mut command = selvedge.run(&plain, &agent, &format!("{print}; exit 1"), 0);
+    let mut child = command.args(["--verification-timeout", "10m"]).spawn()?;
+    let peak = peak(&mut child)?;
+    if peak.code != Some(1) {
+        return Err(format!("the flooded run ended with {:?}, not 1", peak.code).into());
+    }
+    let note = format!(
+        "of which {} its largest supervisor",
+        mib(peak.supervisor_kib)
+    );
+    let what = format!("memory of a run: agent and check print {gigabytes} GB each");
+    table.memory(&what, peak.own_kib + peak.supervisor_kib, &note, 30);
+    Ok(())
+}
+
+/// What a process held at most, and its largest supervisor beside it. Pages that both map are
+/// counted twice.
+pub(super) struct Peak {
+    pub(super) own_kib: u64,
+    supervisor_kib: u64,
+    code: Option<i32>,
+}
+
+/// Watches until the child ends.
+pub(super) fn peak(child: &mut Child) -> Done<Peak> {
+    let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
+    let pid = child.id();
+    loop {
+        for process in supervisors_of(pid).chain([pid]) {
+            if let Some(kib) = high_water(process) {
+                peaks.insert(process, kib);
+            }
+        }
+        if let Some(status) = child.try_wait()? {
+            let own_kib = peaks.remove(&pid).ok_or("the process was never seen")?;
+            let supervisor_kib = peaks.into_values().max().unwrap_or_default();
+            return Ok(Peak {
+                own_kib,
+                supervisor_kib,
+                code: status.code(),
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn high_water(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// Our processes below it: those that were started with the hidden word.
+fn supervisors_of(pid: u32) -> impl Iterator<Item = u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    threads
+        .flat_map(|thread| children(&thread.path()))
+        .filter(|child| {
+            let words = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            words.split(|&byte| byte == 0).nth(1) == Some(b"__supervise")
+        })
+}
+
+fn children(thread: &Path) -> Vec<u32> {
+    let children = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
+    children
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
+}

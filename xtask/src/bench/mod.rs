@@ -1,0 +1,65 @@
+//! `cargo xtask bench`: what Selvedge costs, against the bare minimum on the same machine and disk
+//! in the same minute. Everything goes through the release binary, as a user runs it. The table is
+//! what `docs/performance.md` shows; nothing here passes or fails, a person reads it.
+
+mod attempts;
+mod digest;
+mod logs;
+mod memory;
+mod selvedge;
+mod start;
+mod table;
+mod timing;
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::Done;
+use crate::workspace::Metadata;
+use selvedge::Selvedge;
+use table::Table;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// A few minutes.
+    Usual,
+    /// Floods of 10 GB.
+    Long,
+}
+
+impl Size {
+    /// How much a flood brings.
+    fn gigabytes(self) -> u32 {
+        match self {
+            Self::Usual => 1,
+            Self::Long => 10,
+        }
+    }
+}
+
+/// Prints the table.
+pub(crate) fn run(size: Size) -> Done {
+    let folder = Metadata::own()?.target_directory.join("bench");
+    std::fs::create_dir_all(&folder)?;
+    // On the disk that is built on: a temporary directory may be in memory, where syncs are free.
+    let scratch = tempfile::tempdir_in(folder)?;
+    let selvedge = Selvedge::build(scratch.path())?;
+    println!("{}", table::machine());
+    let mut table = Table::default();
+    start::measure(&selvedge, &mut table)?;
+    attempts::measure(&selvedge, &mut table)?;
+    digest::measure(&selvedge, size, &mut table)?;
+    memory::measure(&selvedge, size, &mut table)?;
+    println!("\n{table}");
+    Ok(())
+}
+
+/// The hidden word that the measured runs use as their agent.
+pub(crate) const STAMP: &str = "__stamp";
+
+/// Writes what time it is, in nanoseconds.
+pub(crate) fn stamp(path: impl AsRef<Path>) -> Done {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(std::fs::write(path, now.as_nanos().to_string())?)
+}

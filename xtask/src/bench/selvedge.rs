@@ -1,0 +1,83 @@
+//! The release binary, and directories for it to work in.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Done;
+use crate::program::{self, cargo};
+use crate::workspace::Metadata;
+
+/// The program, with a home and a state directory of its own.
+pub(super) struct Selvedge {
+    program: PathBuf,
+    scratch: PathBuf,
+}
+
+impl Selvedge {
+    pub(super) fn build(scratch: &Path) -> Done<Self> {
+        program::run(&mut cargo(["build", "--release", "--package", "selvedge"]))?;
+        let program = Metadata::own()?.target_directory.join("release/selvedge");
+        Ok(Self {
+            program,
+            scratch: scratch.to_owned(),
+        })
+    }
+
+    /// A command in a clean environment, which says nothing.
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.scratch.join("home"))
+            .env("XDG_STATE_HOME", self.scratch.join("state"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// `selvedge run` in a directory. Its tasks say nothing that an agent here would read.
+    pub(super) fn run(&self, dir: &Path, agent: &str, check: &str, retries: u32) -> Command {
+        let retries = retries.to_string();
+        let mut command = self.command(&["run", "anything", "--retries", &retries]);
+        command
+            .args(["--agent-cmd", agent, "--check", check])
+            .arg("--dir")
+            .arg(dir);
+        command
+    }
+
+    /// An empty directory that is no repository, so that nothing is snapshotted.
+    pub(super) fn directory(&self, name: &str) -> Done<PathBuf> {
+        let directory = self.scratch.join(name);
+        std::fs::create_dir_all(&directory)?;
+        Ok(directory)
+    }
+
+    /// A repository with so many files of some 2 KB, committed.
+    pub(super) fn repository(&self, name: &str, files: u32) -> Done<PathBuf> {
+        let root = self.directory(name)?;
+        for number in 0..files {
+            let folder = root.join(format!("src/part{}", number % 40));
+            std::fs::create_dir_all(&folder)?;
+            let line = format!("pub fn number_{number}() -> u32 {{ {number} }}\n");
+            std::fs::write(folder.join(format!("file{number}.rs")), line.repeat(50))?;
+        }
+        let git = |args: &[&str]| {
+            let mut git = Command::new("git");
+            git.args([
+                "-c",
+                "user.name=bench",
+                "-c",
+                "user.email=bench@example.invalid",
+            ]);
+            program::run(git.args(args).current_dir(&root))
+        };
+        git(&["init", "--quiet"])?;
+        git(&["add", "--all"])?;
+        git(&["commit", "--quiet", "--allow-empty", "--message", "Begin"])?;
+        Ok(root)
+    }
+}

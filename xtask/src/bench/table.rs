@@ -1,0 +1,118 @@
+//! The table: one row for each thing measured, with what it is held against and its bar.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Rows in the order they were measured.
+#[derive(Debug, Default)]
+pub(super) struct Table(Vec<Row>);
+
+#[derive(Debug)]
+struct Row {
+    what: String,
+    measured: String,
+    against: String,
+    bar: String,
+    held: bool,
+}
+
+impl Table {
+    /// What is measured may take so much longer than the bare minimum.
+    pub(super) fn over(&mut self, what: &str, measured: Duration, bare: Duration, bar: Duration) {
+        let more = measured.saturating_sub(bare);
+        let ratio = measured.as_secs_f64() / bare.as_secs_f64();
+        self.add(Row {
+            what: what.to_owned(),
+            measured: millis(measured),
+            against: format!("{} bare: {} more, ×{ratio:.1}", millis(bare), millis(more)),
+            bar: format!("≤ {} more", millis(bar)),
+            held: more <= bar,
+        });
+    }
+
+    /// What is measured may take so long.
+    pub(super) fn within(&mut self, what: &str, measured: Duration, bare: Duration, bar: Duration) {
+        let ratio = measured.as_secs_f64() / bare.as_secs_f64();
+        self.add(Row {
+            what: what.to_owned(),
+            measured: millis(measured),
+            against: format!("{} bare: ×{ratio:.1}", millis(bare)),
+            bar: format!("≤ {}", millis(bar)),
+            held: measured <= bar,
+        });
+    }
+
+    /// So many megabytes a second at least.
+    pub(super) fn speed(&mut self, what: &str, measured: f64, against: f64, bar: f64) {
+        self.add(Row {
+            what: what.to_owned(),
+            measured: format!("{measured:.0} MB/s"),
+            against: format!("{against:.0} MB/s for `wc -l`: ×{:.2}", measured / against),
+            bar: format!("≥ {bar:.0} MB/s"),
+            held: measured >= bar,
+        });
+    }
+
+    /// So many bytes at most.
+    pub(super) fn memory(&mut self, what: &str, kib: u64, note: &str, bar_mib: u64) {
+        self.add(Row {
+            what: what.to_owned(),
+            measured: mib(kib),
+            against: note.to_owned(),
+            bar: format!("≤ {bar_mib} MiB"),
+            held: kib <= bar_mib * 1024,
+        });
+    }
+
+    fn add(&mut self, row: Row) {
+        println!("measured: {}: {} ({})", row.what, row.measured, row.against);
+        self.0.push(row);
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| what | measured | against | bar | held |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        for row in &self.0 {
+            let held = if row.held { "yes" } else { "**no**" };
+            let Row {
+                what,
+                measured,
+                against,
+                bar,
+                ..
+            } = row;
+            writeln!(f, "| {what} | {measured} | {against} | {bar} | {held} |")?;
+        }
+        Ok(())
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+pub(super) fn mib(kib: u64) -> String {
+    format!("{}.{} MiB", kib / 1024, kib % 1024 * 10 / 1024)
+}
+
+/// What this was measured on.
+pub(super) fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let processors = read("/proc/cpuinfo");
+    let model = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = model
+        .unwrap_or_default()
+        .trim_start_matches([' ', '\t', ':']);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = read("/proc/loadavg");
+    let load = load.split(' ').next().unwrap_or_default();
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!(
+        "{model}, {cores} cores, Linux {}, load {load} before",
+        kernel.trim()
+    )
+}

@@ -1,0 +1,43 @@
+//! Measuring time: medians of runs that take turns, so that a noisy minute falls on all of them.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::Done;
+
+/// A thing to be timed.
+pub(super) type Timed<'a> = &'a mut dyn FnMut() -> Done<Duration>;
+
+/// The median of each, all measured in turn `rounds` times after one round that does not count.
+pub(super) fn medians<const N: usize>(
+    rounds: usize,
+    mut timed: [Timed<'_>; N],
+) -> Done<[Duration; N]> {
+    let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::with_capacity(rounds));
+    for round in 0..=rounds {
+        for (times, timed) in times.iter_mut().zip(&mut timed) {
+            let time = timed()?;
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    Ok(times.map(median))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// From before the command is spawned until it has ended with this exit code.
+pub(super) fn time(mut command: Command, code: i32) -> Done<Duration> {
+    let start = Instant::now();
+    let status = command.status()?;
+    let time = start.elapsed();
+    if status.code() == Some(code) {
+        Ok(time)
+    } else {
+        Err(format!("{command:?}: {status}, not {code}").into())
+    }
+}

@@ -1,0 +1,94 @@
+//! What the binary says of itself: manual page, completions, and a page with the help of every
+//! command. The binary is asked, so that these cannot say anything else than it does.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::Files;
+use crate::Done;
+use crate::program::{self, cargo};
+use crate::workspace::Metadata;
+
+const FOLDER: &str = "docs/generated";
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "selvedge.bash"),
+    ("fish", "selvedge.fish"),
+    ("zsh", "_selvedge"),
+];
+
+pub(super) fn all() -> Done<Files> {
+    let selvedge = Selvedge::build()?;
+    let mut files = Files::new();
+    files.insert(format!("{FOLDER}/selvedge.1"), selvedge.say(&["man"])?);
+    for (shell, file) in SHELLS {
+        files.insert(
+            format!("{FOLDER}/{file}"),
+            selvedge.say(&["completions", shell])?,
+        );
+    }
+    files.insert(format!("{FOLDER}/cli.md"), reference(&selvedge)?);
+    Ok(files)
+}
+
+struct Selvedge(PathBuf);
+
+impl Selvedge {
+    fn build() -> Done<Self> {
+        program::run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
+        Ok(Self(
+            Metadata::own()?.target_directory.join("debug/selvedge"),
+        ))
+    }
+
+    /// In an environment of its own, so that no setting and no terminal shows through.
+    fn say(&self, args: &[&str]) -> Done<String> {
+        let mut command = Command::new(&self.0);
+        let text = program::read(command.args(args).env_clear().env("COLUMNS", "100"))?;
+        let lines = text.lines().map(str::trim_end).collect::<Vec<_>>();
+        Ok(lines.join("\n") + "\n")
+    }
+}
+
+fn reference(selvedge: &Selvedge) -> Done<String> {
+    let mut page = "# The command line\n\nGenerated from `selvedge help`.\n".to_owned();
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(words) = open.pop() {
+        let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
+        args.push("--help");
+        let help = selvedge.say(&args)?;
+        let title = [&["selvedge".to_owned()], words.as_slice()]
+            .concat()
+            .join(" ");
+        let help_of_it = help.trim_end();
+        writeln!(page, "\n## `{title}`\n\n```text\n{help_of_it}\n```")?;
+        let below = commands(&help).into_iter().rev();
+        open.extend(below.map(|word| [words.as_slice(), &[word.to_owned()]].concat()));
+    }
+    Ok(page)
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<&str> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != "help")
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_help_lists_its_commands() {
+        let help = "Does it.\n\nCommands:\n  run   Runs,\n        on two lines\n  show  Shows\n  \
+                    help  Prints this\n\nOptions:\n  -h, --help  Print help\n";
+        assert_eq!(commands(help), ["run", "show"]);
+        assert!(commands("Usage: x\n").is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! The files that are made from the code and committed, so that they can be read and linked to:
+//! JSON Schemas of the wire, manual page, completions, and the reference of the command line.
+
+mod command_line;
+mod schemas;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::{Done, workspace};
+
+/// The folders that hold generated files and nothing else.
+const FOLDERS: [&str; 2] = ["docs/schemas", "docs/generated"];
+
+/// A folder's files: by their path from the root, what they hold.
+type Files = BTreeMap<String, String>;
+
+/// Writes them all, and removes what is no longer made.
+pub(crate) fn write() -> Done {
+    let files = made()?;
+    for path in committed()?
+        .keys()
+        .filter(|path| !files.contains_key(*path))
+    {
+        std::fs::remove_file(workspace::root().join(path))?;
+        println!("removed {path}");
+    }
+    for (path, text) in &files {
+        let target = workspace::root().join(path);
+        if std::fs::read_to_string(&target).is_ok_and(|now| now == *text) {
+            continue;
+        }
+        if let Some(folder) = target.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(target, text)?;
+        println!("wrote {path}");
+    }
+    Ok(())
+}
+
+/// Compares: what is committed must be what would be written.
+pub(crate) fn check() -> Done {
+    let (made, committed) = (made()?, committed()?);
+    let stale = stale(&made, &committed);
+    if stale.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "stale, `cargo xtask generate` mends it: {}",
+            stale.join(", ")
+        )
+        .into())
+    }
+}
+
+fn made() -> Done<Files> {
+    let mut files = schemas::all()?;
+    files.extend(command_line::all()?);
+    Ok(files)
+}
+
+fn committed() -> Done<Files> {
+    let mut files = Files::new();
+    for folder in FOLDERS {
+        let path = workspace::root().join(folder);
+        if !path.exists() {
+            continue;
+        }
+        for entry in std::fs::read_dir(path)? {
+            let path = entry?.path();
+            let text = std::fs::read_to_string(&path)?;
+            files.insert(format!("{folder}/{}", name(&path)), text);
+        }
+    }
+    Ok(files)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .map(OsStr::to_string_lossy)
+        .unwrap_or_default()
+        .into_owned()
+}
+
+/// Files that differ, are missing, or are there for no reason.
+fn stale<'a>(made: &'a Files, committed: &'a Files) -> Vec<&'a str> {
+    let differ = made
+        .iter()
+        .filter(|(path, text)| committed.get(*path) != Some(*text));
+    let extra = committed
+        .iter()
+        .filter(|(path, _)| !made.contains_key(*path));
+    differ.chain(extra).map(|(path, _)| path.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(files: &[(&str, &str)]) -> Files {
+        files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn what_differs_is_missing_or_left_over_is_stale() {
+        let made = files(&[("a", "1"), ("b", "2"), ("c", "3")]);
+        let committed = files(&[("a", "1"), ("b", "old"), ("d", "4")]);
+        assert_eq!(stale(&made, &committed), ["b", "c", "d"]);
+        assert!(stale(&made, &made).is_empty());
+    }
+
+    #[test]
+    fn the_committed_schemas_are_those_of_the_types() {
+        let committed = committed().unwrap();
+        for (path, text) in schemas::all().unwrap() {
+            let said = "run `cargo xtask generate`";
+            assert_eq!(committed.get(&path), Some(&text), "{path} is stale: {said}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `cargo xtask WORD`: one word for each thing that a developer and `.ci/run` do with this
+//! repository. What is done stands in the module named after the word; nothing here may be needed
+//! to build or use Selvedge itself.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal, without any other output"
+)]
+
+mod bench;
+mod e2e;
+mod generate;
+mod program;
+mod stages;
+mod tidy;
+mod verify;
+mod workspace;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What a word gives back: nothing, or why it could not be done.
+type Done<T = ()> = Result<T, Box<dyn Error>>;
+
+const HELP: &str = "\
+cargo xtask WORD
+
+  verify               format, lints, tests, documentation, generated files, tidy, licences
+  tidy                 the rules of the house that no other tool knows
+  licences             every dependency's licence is one of ours to use
+  generate [--check]   write (or compare) docs/schemas and docs/generated
+  e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
+  bench [--long]       the table of docs/performance.md; --long floods with 10 GB";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["verify"] => verify::run(),
+        ["tidy"] => tidy::run(),
+        ["licences"] => tidy::licences::run(),
+        ["generate"] => generate::write(),
+        ["generate", "--check"] => generate::check(),
+        ["e2e", rest @ ..] => e2e::run(rest),
+        ["bench"] => bench::run(bench::Size::Usual),
+        ["bench", "--long"] => bench::run(bench::Size::Long),
+        [bench::STAMP, path] => bench::stamp(path),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("there is no such word\n\n{HELP}").into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

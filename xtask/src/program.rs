@@ -1,0 +1,67 @@
+//! Running other programs: an exit code that is not 0 is an error that names the command.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use crate::Done;
+use crate::workspace;
+
+/// The cargo that runs us, in the root of the workspace.
+pub(crate) fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(args).current_dir(workspace::root());
+    command
+}
+
+/// Runs it with our own output, and nothing to read.
+pub(crate) fn run(command: &mut Command) -> Done {
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| format!("cannot run {}: {error}", said(command)))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{}: {status}", said(command)).into())
+    }
+}
+
+/// What it prints on its standard output.
+pub(crate) fn read(command: &mut Command) -> Done<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", said(command)))?;
+    if !output.status.success() {
+        let said_why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}\n{said_why}", said(command), output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// The command as a person would type it.
+fn said(command: &Command) -> String {
+    let program = command.get_program().to_string_lossy();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let args = command.get_args().map(OsStr::to_string_lossy);
+    std::iter::once(name.into())
+        .chain(args)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command_and_what_it_said() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo 'no such thing' >&2; exit 3"]);
+        let error = read(&mut command).unwrap_err().to_string();
+        assert!(error.starts_with("sh -c echo"), "{error}");
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(error.contains("no such thing"), "{error}");
+    }
+}

@@ -1,0 +1,54 @@
+//! Named stages, one after the other, each with the time it took. A stage that fails does not stop
+//! the next ones: one run says all that is wrong.
+
+use std::time::Instant;
+
+use crate::Done;
+
+/// One stage: its name, and what is done.
+pub(crate) type Stage<'a> = (&'a str, &'a dyn Fn() -> Done);
+
+/// Carries out all stages; an error names those that failed.
+pub(crate) fn run(stages: &[Stage<'_>]) -> Done {
+    let mut failed = Vec::new();
+    for (name, stage) in stages {
+        println!("── {name}");
+        let start = Instant::now();
+        let outcome = stage();
+        let seconds = start.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => println!("── {name}: ok, {seconds:.1} s"),
+            Err(error) => {
+                println!("{error}\n── {name}: FAILED, {seconds:.1} s");
+                failed.push(*name);
+            }
+        }
+    }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join(", ")).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn every_stage_runs_and_the_failed_ones_are_named() {
+        let last = Cell::new(false);
+        let error = run(&[
+            ("first", &|| Err("broken".into())),
+            ("second", &|| Ok(())),
+            ("third", &|| {
+                last.set(true);
+                Err("broken too".into())
+            }),
+        ]);
+        assert_eq!(error.unwrap_err().to_string(), "failed: first, third");
+        assert!(last.get());
+    }
+}

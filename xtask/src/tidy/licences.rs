@@ -1,0 +1,135 @@
+//! The licences of everything that is built: each dependency must offer one that we may use.
+//! `deny.toml` says the same to `cargo deny`; a test holds the two together.
+
+use super::or_error;
+use crate::Done;
+use crate::workspace::Metadata;
+
+/// The permissive ones. Copyleft stays out, weak copyleft too: one binary holds everything.
+const ALLOWED: [&str; 10] = [
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+pub(crate) fn run() -> Done {
+    let metadata = Metadata::whole()?;
+    let offences: Vec<String> = metadata
+        .packages
+        .iter()
+        .filter_map(|package| {
+            let licence = package.license.as_deref().unwrap_or("none");
+            let said = format!("{} {}: licence {licence}", package.name, package.version);
+            (!is_allowed(licence)).then_some(said)
+        })
+        .collect();
+    or_error(&offences)
+}
+
+/// Whether an SPDX expression can be met by allowed licences. `AND` binds closer than `OR`; the
+/// old `/` means `OR`.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ");
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let mut rest = words.as_slice();
+    any(&mut rest) && rest.is_empty()
+}
+
+fn any(words: &mut &[&str]) -> bool {
+    let mut allowed = all(words);
+    while let ["OR", rest @ ..] = *words {
+        *words = rest;
+        allowed |= all(words);
+    }
+    allowed
+}
+
+fn all(words: &mut &[&str]) -> bool {
+    let mut allowed = one(words);
+    while let ["AND", rest @ ..] = *words {
+        *words = rest;
+        allowed &= one(words);
+    }
+    allowed
+}
+
+fn one(words: &mut &[&str]) -> bool {
+    match *words {
+        ["(", rest @ ..] => {
+            *words = rest;
+            let allowed = any(words);
+            if let [")", rest @ ..] = *words {
+                *words = rest;
+                return allowed;
+            }
+            false
+        }
+        [licence, "WITH", exception, rest @ ..] => {
+            *words = rest;
+            ALLOWED.contains(&format!("{licence} WITH {exception}").as_str())
+        }
+        [licence, rest @ ..] => {
+            *words = rest;
+            ALLOWED.contains(licence)
+        }
+        [] => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_way_through_an_expression_is_enough() {
+        for allowed in [
+            "MIT",
+            "MIT/Apache-2.0",
+            "GPL-3.0 OR MIT",
+            "(MIT OR Apache-2.0) AND Unicode-3.0",
+            "Apache-2.0 WITH LLVM-exception OR MIT",
+        ] {
+            assert!(is_allowed(allowed), "{allowed}");
+        }
+        for refused in [
+            "none",
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(MIT OR Apache-2.0) AND GPL-3.0",
+            "(MIT",
+            "GPL-2.0 WITH LLVM-exception",
+        ] {
+            assert!(!is_allowed(refused), "{refused}");
+        }
+    }
+
+    #[test]
+    fn deny_toml_says_the_same() {
+        let deny = include_str!("../../../deny.toml");
+        let list = deny
+            .split_once("allow = [")
+            .unwrap()
+            .1
+            .split_once(']')
+            .unwrap()
+            .0;
+        let said: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+        assert_eq!(said, ALLOWED);
+    }
+
+    #[test]
+    fn every_dependency_is_ours_to_use() {
+        if let Err(offences) = run() {
+            panic!("{offences}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The files of the repository: all that git would track, found without git.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::Done;
+use crate::workspace;
+
+/// A file, by its path from the root and its text.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// With `/` between its parts.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    pub(crate) fn is_rust(&self) -> bool {
+        Path::new(&self.path).extension() == Some(OsStr::new("rs"))
+    }
+}
+
+/// Every file that is text and not ignored, in the order of their paths.
+pub(crate) fn all() -> Done<Vec<Source>> {
+    let root = workspace::root();
+    let walk = ignore::WalkBuilder::new(root)
+        .standard_filters(false)
+        .git_ignore(true)
+        .require_git(false)
+        .parents(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .sort_by_file_path(Path::cmp)
+        .build();
+    let mut sources = Vec::new();
+    for entry in walk {
+        let entry = entry?;
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let path: PathBuf = entry.path().strip_prefix(root)?.to_owned();
+        if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
+            sources.push(Source {
+                path: path.to_string_lossy().into_owned(),
+                text,
+            });
+        }
+    }
+    Ok(sources)
+}

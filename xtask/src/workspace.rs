@@ -1,0 +1,127 @@
+//! What cargo knows of this workspace: its packages, what they depend on, and their licences.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::Done;
+use crate::program::{self, cargo};
+
+/// The root of the workspace.
+pub(crate) fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
+}
+
+/// `cargo metadata`, as much of it as is asked about.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) packages: Vec<Package>,
+    /// The graph as resolved for this platform; absent without the dependencies.
+    resolve: Option<Resolve>,
+    pub(crate) target_directory: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// An SPDX expression.
+    pub(crate) license: Option<String>,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// A line of a manifest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// `dev`, `build`, or nothing for the usual kind.
+    pub(crate) kind: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Edge>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Edge {
+    pkg: String,
+    dep_kinds: Vec<EdgeKind>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EdgeKind {
+    kind: Option<String>,
+}
+
+impl Metadata {
+    /// Our own packages, from their manifests alone.
+    pub(crate) fn own() -> Done<Self> {
+        Self::read(&["--no-deps"])
+    }
+
+    /// All packages that are built on this platform. Fetches what is not there yet.
+    pub(crate) fn whole() -> Done<Self> {
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let version = program::read(std::process::Command::new(rustc).arg("-vV"))?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+        let host = host.ok_or("rustc -vV names no host")?;
+        Self::read(&["--locked", "--all-features", "--filter-platform", host])
+    }
+
+    fn read(args: &[&str]) -> Done<Self> {
+        let mut metadata = cargo(["metadata", "--format-version", "1", "--quiet"]);
+        Ok(serde_json::from_str(&program::read(metadata.args(args))?)?)
+    }
+
+    /// What the package of that name needs to run, itself included, however indirectly: no
+    /// dev-dependencies, no build scripts.
+    pub(crate) fn needed_by(&self, name: &str) -> Vec<&Package> {
+        let packages: BTreeMap<&str, &Package> = self
+            .packages
+            .iter()
+            .map(|it| (it.id.as_str(), it))
+            .collect();
+        let nodes: BTreeMap<&str, &Node> = self
+            .resolve
+            .iter()
+            .flat_map(|resolve| &resolve.nodes)
+            .map(|node| (node.id.as_str(), node))
+            .collect();
+        let mut found: BTreeMap<&str, &Package> = BTreeMap::new();
+        let mut open: Vec<&str> = packages
+            .values()
+            .filter(|it| it.name == name)
+            .map(|it| it.id.as_str())
+            .collect();
+        while let Some(id) = open.pop() {
+            let (Some(package), Some(node)) = (packages.get(id), nodes.get(id)) else {
+                continue;
+            };
+            if found.insert(id, package).is_none() {
+                open.extend(
+                    node.deps
+                        .iter()
+                        .filter(|it| it.runs())
+                        .map(|it| it.pkg.as_str()),
+                );
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+impl Edge {
+    fn runs(&self) -> bool {
+        self.dep_kinds.iter().any(|it| it.kind.is_none())
+    }
+}
