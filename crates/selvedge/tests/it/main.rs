@@ -4,7 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod agents;
 mod bad_input;
+mod commands;
+mod corrected;
 mod crashes;
 mod exit_codes;
 mod formats;

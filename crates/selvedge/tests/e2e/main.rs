@@ -1,0 +1,15 @@
+//! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
+//! registry that they are installed from. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
+//! into a scratch folder and runs this suite. It never skips: without its programs it fails, and
+//! says how to run it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on must stop, and say why"
+)]
+
+mod claude_code;
+#[path = "../it/corrected.rs"]
+mod corrected;
+mod stage;

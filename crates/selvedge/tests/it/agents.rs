@@ -1,0 +1,242 @@
+//! Sessions with the agents that need nothing installed: a model behind Ollama's API, which a
+//! server on loopback plays, and the binary's own scripted agent, which speaks as Claude Code and
+//! misbehaves on demand. The real Claude Code has the end-to-end suite.
+
+use std::path::PathBuf;
+
+use selvedge_testkit::{ModelServer, Output, TestEnv, Turn};
+use serde_json::{Value, json};
+
+use crate::corrected::{self, configure};
+use crate::stage::stage;
+
+/// An agent that follows `script`, beside the workspace; every prompt that it gets is logged.
+fn scripted(env: &TestEnv, kind: &str, script: &Value) {
+    let [script_file, log] = ["script.json", "log.jsonl"].map(|name| env.root().join(name));
+    std::fs::write(&script_file, script.to_string()).unwrap();
+    let program: Vec<PathBuf> = [
+        env!("CARGO_BIN_EXE_selvedge").into(),
+        "__agent".into(),
+        "--script".into(),
+        script_file,
+        "--log".into(),
+        log,
+    ]
+    .to_vec();
+    let toml = format!(
+        "[agents.scripted]\nkind = \"{kind}\"\nprogram = {}\n",
+        json!(program)
+    );
+    configure(env, &toml);
+}
+
+/// What the scripted agent was told, session by session.
+fn prompts(env: &TestEnv) -> Vec<String> {
+    let log = env.read("../log.jsonl");
+    let line = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    log.lines()
+        .map(|text| line(text)["prompt"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// One run of a script that is over after its first attempt.
+fn once(kind: &str, steps: &Value, more: &[&str]) -> (TestEnv, Output) {
+    let env = stage();
+    scripted(&env, kind, &json!([steps]));
+    let fixed = [
+        "run",
+        corrected::TASK,
+        "--agent",
+        "scripted",
+        "--check",
+        corrected::CHECK,
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(fixed.iter().chain(more)).run();
+    (env, out)
+}
+
+fn writes(text: &str) -> Value {
+    json!({"write": {"path": "answer", "text": text}})
+}
+
+fn costs(usd: f64, input: u32, output: u32) -> Value {
+    let usage = json!({"input_tokens": input, "output_tokens": output});
+    json!({"result": {"cost_usd": usd, "usage": usage}})
+}
+
+#[test]
+fn a_command_that_speaks_as_claude_is_corrected_and_its_costs_are_added_up() {
+    for kind in ["command", "claude"] {
+        let env = stage();
+        let script = json!([
+            [writes("41\n"), {"say": "It is 41."}, costs(0.01, 900, 40)],
+            [writes("42\n"), {"say": "It is 42."}, costs(0.02, 1_100, 60)],
+        ]);
+        scripted(&env, kind, &script);
+        let corrected = corrected::run(&env, "scripted");
+        let prompts = prompts(&env);
+        corrected.assert_whole(&prompts);
+        assert!(prompts[1].contains("It is 41."), "{}", prompts[1]);
+        let result = &corrected.result;
+        assert_eq!(result["estimated_cost_usd"], 0.03);
+        assert_eq!(result["cost_source"], "reported");
+        assert_eq!(
+            (&result["tokens_in"], &result["tokens_out"]),
+            (&2_000.into(), &100.into())
+        );
+        assert_eq!(result["output"], "It is 42.");
+        assert_eq!(result["model_used"], "scripted");
+    }
+}
+
+#[test]
+fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() {
+    let env = stage();
+    let write = |text: &str| {
+        let input = json!({"path": "answer", "content": text});
+        Turn::tool("write_file", input).usage(1_000, 50)
+    };
+    let server = ModelServer::start([
+        write("41\n"),
+        Turn::text("It is 41.").usage(1_100, 10),
+        write("42\n"),
+        Turn::text("It is 42.").usage(1_400, 10),
+    ]);
+    configure(
+        &env,
+        &format!(
+            "[agents.local]\nkind = \"ollama\"\nmodel = \"qwen3:4b\"\nbase_url = \"{}\"\n",
+            server.url()
+        ),
+    );
+    let corrected = corrected::run(&env, "local");
+    let asked = server.requests_of(1);
+    // The first request of each session, as the model reads it.
+    let prompts = [0, 2].map(|index| asked[index].user_texts().join("\n"));
+    corrected.assert_whole(&prompts);
+    assert_eq!(asked.len(), 4);
+    assert_eq!(server.turns_left(), 0);
+    assert_eq!(asked[2].body["messages"][2]["content"], "It is 41.");
+    let result = &corrected.result;
+    assert_eq!(
+        (&result["tokens_in"], &result["tokens_out"]),
+        (&4_500.into(), &120.into())
+    );
+    assert_eq!(result["estimated_cost_usd"], 0.0);
+    assert!(result["equivalent_claude_cost_usd"].as_f64().unwrap() > 0.0);
+    assert_eq!(result["model_used"], "qwen3:4b");
+}
+
+#[test]
+fn a_model_that_the_server_does_not_have_is_3_and_says_how_to_get_it() {
+    let env = stage();
+    let script = selvedge_testkit::Script::from([Turn::text("?")]).models(["other"]);
+    let server = ModelServer::start(script);
+    configure(
+        &env,
+        &format!("[agents.ollama]\nbase_url = \"{}\"\n", server.url()),
+    );
+    let run = ["run", "x", "--agent", "ollama", "--check", "true"];
+    let out = env.selvedge(run).run();
+    out.assert_code(3);
+    assert!(out.stderr.contains("ollama pull"), "{out}");
+}
+
+#[test]
+fn a_turn_limit_is_5() {
+    let ending = json!({"result": {"subtype": "error_max_turns", "errors": ["Reached maximum number of turns (3)"]}});
+    let (_env, out) = once("claude", &json!([writes("41"), ending]), &[]);
+    out.assert_code(5);
+    let result = out.json();
+    assert_eq!(result["outcome"], "turn_limit");
+    assert_eq!(result["verification_attempts"], 0);
+    assert!(
+        result["reason"]
+            .as_str()
+            .unwrap()
+            .contains("maximum number of turns"),
+        "{result}"
+    );
+}
+
+#[test]
+fn a_cap_on_cost_is_6_before_the_next_attempt_is_paid_for() {
+    let steps = json!([writes("41"), costs(0.02, 10, 1)]);
+    let (env, out) = once("command", &steps, &["--max-cost", "0.03"]);
+    out.assert_code(6);
+    let result = out.json();
+    assert_eq!(result["outcome"], "budget");
+    assert_eq!(result["verification_status"], "partial_pass");
+    assert_eq!(result["estimated_cost_usd"], 0.02);
+    assert_eq!(prompts(&env).len(), 1);
+}
+
+#[test]
+fn a_session_that_ran_into_its_own_budget_is_6_and_nothing_is_verified() {
+    let ending = json!({"result": {"subtype": "error_max_budget_usd", "cost_usd": 0.023}});
+    let more = ["--max-cost", "0.02"];
+    let (_env, out) = once("claude", &json!([writes("42"), ending]), &more);
+    out.assert_code(6);
+    assert_eq!(out.json()["verification_status"], "execution_failed");
+    assert_eq!(out.json()["verification_attempts"], 0);
+}
+
+#[test]
+fn an_error_is_3_though_the_exit_code_is_0() {
+    let ending = json!({"result": {"is_error": true, "result": "API Error: 400 no such model"}});
+    for kind in ["claude", "command"] {
+        let (_env, out) = once(kind, &json!([writes("42"), ending, {"exit": 0}]), &[]);
+        out.assert_code(3);
+        let reason = out.json()["reason"].to_string();
+        assert!(reason.contains("no such model"), "{kind}: {reason}");
+    }
+}
+
+#[test]
+fn one_that_dies_in_the_middle_of_a_record_is_3_and_what_it_said_is_kept() {
+    let steps = json!([writes("42"), {"invalid_utf8": true}, {"say": "Nearly there."}, {"die_mid_record": true}]);
+    let (env, out) = once("claude", &steps, &[]);
+    out.assert_code(3);
+    assert_eq!(out.json()["output"], "Nearly there.");
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    assert_eq!(story["attempts"][0]["session"]["unknown_records"], 1);
+}
+
+#[test]
+fn one_that_falls_silent_is_4_by_the_silence_clock() {
+    let env = stage();
+    scripted(&env, "claude", &json!([[{"say": "Hm."}, {"hang": true}]]));
+    let run = [
+        "run", "x", "--agent", "scripted", "--check", "true", "--format", "json",
+    ];
+    let out = env
+        .selvedge(run)
+        .env("SELVEDGE_LIMITS_SILENCE", "300ms")
+        .run();
+    out.assert_code(4);
+    assert_eq!(out.json()["outcome"], "timeout");
+    assert!(
+        out.json()["reason"].as_str().unwrap().contains("no output"),
+        "{out}"
+    );
+    assert_eq!(env.processes().len(), 0);
+}
+
+#[test]
+fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
+    let daemon = |kind: &str| json!({"daemon": {"kind": kind, "write_to": format!("../{kind}"), "holds_stdout": true}});
+    let steps = json!([
+        daemon("background"),
+        daemon("setsid"),
+        daemon("double_fork"),
+        writes("42")
+    ]);
+    let (env, out) = once("command", &steps, &[]);
+    out.assert_code(0);
+    assert!(env.processes().is_empty(), "{:?}", env.processes());
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    let killed = &story["attempts"][0]["session"]["survivors_killed"];
+    assert!(killed.as_u64().unwrap() >= 3, "{killed}");
+}
