@@ -57,7 +57,10 @@ impl Analysis {
         found: Outcomes,
         lines: Lines,
     ) -> Self {
-        let (tests, notes) = found.runs.finish();
+        let (tests, mut notes) = found.runs.finish();
+        if found.flooded {
+            notes.push("a flood: only the failures in its first part were counted".to_owned());
+        }
         Self {
             exit,
             failures: found.failures,

@@ -74,6 +74,9 @@ fn strip_time<'a>(streak: &mut u32, line: &'a str) -> &'a str {
 
 /// `JOB<tab>STEP<tab>TIME text`, as saved logs of GitHub's runners have it.
 fn strip_job(line: &str) -> &str {
+    if memchr::memchr(b'\t', line.as_bytes()).is_none() {
+        return line;
+    }
     let mut fields = line.splitn(3, '\t');
     match (fields.next(), fields.next(), fields.next()) {
         (Some(_), Some(_), Some(text))
@@ -165,11 +168,16 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     if !(first.is_ascii_alphabetic() || first == b'@') {
         return None;
     }
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '@');
+    let is_name =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'@');
     let end = line
-        .find(|c| !is_name(c))
-        .filter(|&end| end <= NAME_BYTES)?;
+        .bytes()
+        .take(NAME_BYTES + 1)
+        .position(|b| !is_name(b))?;
     let rest = &line[end..];
+    if !rest.starts_with([' ', '|', ':', '#']) {
+        return None;
+    }
     if let Some(text) = rest.trim_start_matches(' ').strip_prefix('|')
         && rest.starts_with(' ')
         && (text.is_empty() || text.starts_with(' '))
@@ -182,7 +190,7 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
         return Some((&line[..end], text));
     }
     let task = rest.strip_prefix([':', '#'])?;
-    let length = task.find(|c| !is_name(c))?;
+    let length = task.bytes().position(|b| !is_name(b))?;
     let text = task[length..].strip_prefix(": ")?;
     let letter = task.starts_with(|c: char| c.is_ascii_lowercase());
     letter.then(|| (&line[..end + 1 + length], text))

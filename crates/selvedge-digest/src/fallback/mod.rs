@@ -13,5 +13,5 @@ mod weight;
 use boundary::{Boundary, boundary};
 pub(crate) use select::{Passage, rank};
 pub(crate) use telling::{Lines, Telling};
-use template::template;
+use template::{Hashed, template};
 use weight::weight;

@@ -3,10 +3,11 @@
 //! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 
-use super::{Boundary, boundary, template, weight};
+use super::{Boundary, Hashed, boundary, template, weight};
 use crate::formats::Claim;
-use crate::line::Line;
+use crate::line::{Line, Signals};
 
 /// The most bytes of text that are kept.
 const KEPT_BYTES: usize = 3 << 20;
@@ -22,6 +23,8 @@ const TRAIL: u32 = 24;
 const REPEATS: u32 = 40;
 /// How many templates are counted.
 const TEMPLATES: usize = 50_000;
+/// Without any of these a line has no weight, and needs no close look.
+const SIGNALS: Signals = Signals::BAD.with(Signals::PLACE).with(Signals::EXIT);
 
 /// A line that was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,14 @@ pub(crate) struct Kept {
     pub(crate) boundary: Option<Boundary>,
 }
 
+/// What is known of lines that are alike, so that only the first is looked at closely.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    weight: u32,
+    boundary: Option<Boundary>,
+    times: u32,
+}
+
 /// The lines kept so far.
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
@@ -42,7 +53,7 @@ pub(crate) struct Telling {
     bytes: usize,
     recent: VecDeque<Kept>,
     trail: u32,
-    seen: HashMap<u64, u32>,
+    seen: HashMap<u64, Seen, BuildHasherDefault<Hashed>>,
     first_failed: Option<u64>,
     begun: u64,
     failed_command: u64,
@@ -56,13 +67,11 @@ impl Telling {
         if line.is_blank() && self.recent.back().is_some_and(|last| last.text.is_empty()) {
             return;
         }
-        let boundary = boundary(line);
-        let weight = if claim == Claim::Noise {
-            0
-        } else {
-            weight(line)
-        };
-        let repeat = if weight > 0 { self.count(line.text) } else { 0 };
+        let Seen {
+            weight,
+            boundary,
+            times: repeat,
+        } = self.judge(line, claim);
         let telling = weight > 0 && repeat < REPEATS;
         if telling {
             self.keep_recent(LEAD);
@@ -95,14 +104,29 @@ impl Telling {
         }
     }
 
-    fn count(&mut self, text: &str) -> u32 {
-        let key = template(text);
-        if self.seen.len() >= TEMPLATES && !self.seen.contains_key(&key) {
-            return 0;
+    /// What a line says, and how often lines like it came before.
+    fn judge(&mut self, line: &Line<'_>, claim: Claim) -> Seen {
+        if claim == Claim::Noise || !line.signals.intersects(SIGNALS) {
+            return Seen {
+                weight: 0,
+                boundary: boundary(line),
+                times: 0,
+            };
         }
-        let seen = self.seen.entry(key).or_default();
-        *seen = seen.saturating_add(1);
-        *seen - 1
+        let key = template(line.text);
+        if let Some(seen) = self.seen.get_mut(&key) {
+            seen.times = seen.times.saturating_add(1);
+            return *seen;
+        }
+        let seen = Seen {
+            weight: weight(line),
+            boundary: boundary(line),
+            times: 0,
+        };
+        if self.seen.len() < TEMPLATES {
+            self.seen.insert(key, seen);
+        }
+        seen
     }
 
     fn push_recent(

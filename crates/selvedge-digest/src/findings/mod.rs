@@ -18,6 +18,8 @@ const FAILURES: usize = 400;
 const FAILURE_BYTES: usize = 1 << 20;
 /// How many distinct failures are told apart.
 const DISTINCT: usize = 100_000;
+/// After so many reports, failures of one line each are no longer read.
+const FLOOD: u64 = 20_000;
 
 /// Whether a finding fails a build by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +46,8 @@ pub(crate) struct Findings {
     bytes: usize,
     errors: u64,
     warnings: u64,
+    /// How often anything was reported, repeats included.
+    reports: u64,
     tools: Vec<&'static str>,
     pub(crate) runs: Runs,
 }
@@ -56,12 +60,18 @@ impl Findings {
         }
     }
 
+    /// So much was reported that one more failure would say nothing.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.reports >= FLOOD
+    }
+
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
         self.tools.contains(&name)
     }
 
     /// Records a failure; one that was reported before, word for word, is only counted.
     pub(crate) fn add(&mut self, mut found: Found) {
+        self.reports += 1;
         let key = key_of(&found.failure);
         if let Some(known) = self.index.get(&key) {
             if let Some(old) = known.and_then(|index| self.found.get_mut(index)) {
@@ -90,6 +100,7 @@ impl Findings {
     /// The failures in the order of the log, and how many there were. Warnings are failures only
     /// where nothing worse was found.
     pub(crate) fn finish(self) -> Outcomes {
+        let flooded = self.is_flooded();
         let least = if self.errors > 0 {
             Severity::Error
         } else {
@@ -115,6 +126,7 @@ impl Findings {
             warnings_only: self.errors == 0,
             claimed,
             tools: self.tools.into_iter().map(str::to_owned).collect(),
+            flooded,
             runs: self.runs,
         }
     }
@@ -130,6 +142,8 @@ pub(crate) struct Outcomes {
     /// The lines that belong to failures, in order.
     pub(crate) claimed: Vec<RangeInclusive<u64>>,
     pub(crate) tools: Vec<String>,
+    /// There were more failures than were read.
+    pub(crate) flooded: bool,
     pub(crate) runs: Runs,
 }
 

@@ -88,7 +88,11 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
         .signals
         .intersects(Signals::ERROR.with(Signals::WARNING));
     let severe = severe.then(|| SEVERE.captures(line.text)).flatten();
-    let found = severe.or_else(|| CODED.captures(line.text))?;
+    let found = severe.or_else(|| {
+        begins_with_place(line.text)
+            .then(|| CODED.captures(line.text))
+            .flatten()
+    })?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
     let file = get("file")?;
     let severity = get("severity").map(str::to_ascii_lowercase);
@@ -119,6 +123,14 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
     draft.message(message);
     draft.excerpt(line);
     Some(draft)
+}
+
+/// Whether a number follows the first colon, with no white space before it.
+fn begins_with_place(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr(b':', bytes)
+        .and_then(|colon| bytes.get(colon + 1))
+        .is_some_and(u8::is_ascii_digit)
 }
 
 /// Which sort of tool speaks so of such a file.

@@ -46,7 +46,7 @@ static COMPILE: LazyLock<Regex> = LazyLock::new(|| {
 impl Format for Go {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if text.contains("--- ")
+        if line.body().starts_with("--- ")
             && let Some(result) = RESULT.captures(text)
         {
             self.building = false;

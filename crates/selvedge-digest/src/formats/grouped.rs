@@ -47,11 +47,16 @@ impl Format for Grouped {
         if line.indent() == 0 {
             return Claim::Foreign;
         }
-        if let Some(place) = ARROW.captures(line.text) {
+        let body = line.body();
+        if body.starts_with("--> ")
+            && let Some(place) = ARROW.captures(line.text)
+        {
             return self.point(&place, line, findings);
         }
-        let Some(problem) = PROBLEM
-            .captures(line.text)
+        let numbered = body.starts_with(|c: char| c.is_ascii_digit());
+        let Some(problem) = numbered
+            .then(|| PROBLEM.captures(line.text))
+            .flatten()
             .filter(|_| FILE.is_match(line.heading))
         else {
             return Claim::Foreign;

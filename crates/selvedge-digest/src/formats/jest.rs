@@ -35,14 +35,17 @@ static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+
 
 impl Format for Jest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(file) = FILE.captures(line.text) {
+        let head = line.body();
+        if (head.starts_with("FAIL") || head.starts_with("PASS"))
+            && let Some(file) = FILE.captures(line.text)
+        {
             self.close(findings);
             findings.tool(TOOL);
             self.suites.clear();
             self.file = Some(file["file"].to_owned());
             return Claim::Noise;
         }
-        if TESTS.is_match(line.text) {
+        if head.starts_with("Tests:") && TESTS.is_match(line.text) {
             self.close(findings);
             findings.tool(TOOL);
             let mut totals = Totals::default();

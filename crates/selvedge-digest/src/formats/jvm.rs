@@ -63,7 +63,9 @@ static GRADLE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
 impl Format for Jvm {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if let Some(test) = GRADLE.captures(text) {
+        if text.contains(" > ")
+            && let Some(test) = GRADLE.captures(text)
+        {
             self.close(findings);
             findings.tool("gradle");
             match &test["outcome"] {
@@ -82,7 +84,9 @@ impl Format for Jvm {
         {
             return claim;
         }
-        if let Some(totals) = GRADLE_TOTALS.captures(text) {
+        if text.contains(" completed")
+            && let Some(totals) = GRADLE_TOTALS.captures(text)
+        {
             self.close(findings);
             let number = |name| {
                 totals
@@ -101,7 +105,9 @@ impl Format for Jvm {
             );
             return Claim::Evidence;
         }
-        if let Some(class) = ANT_CLASS.captures(text) {
+        if (text.contains("Test") || text.contains("Running"))
+            && let Some(class) = ANT_CLASS.captures(text)
+        {
             class["class"].clone_into(&mut self.class);
         }
         if (text.contains("FAILED")

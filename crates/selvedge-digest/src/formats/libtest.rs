@@ -76,7 +76,9 @@ impl Format for Libtest {
             self.open(id, line, findings);
             return Claim::Evidence;
         }
-        if let Some(totals) = RESULT.captures(text) {
+        if text.starts_with("test result: ")
+            && let Some(totals) = RESULT.captures(text)
+        {
             self.close(findings);
             self.report_unshown(line, findings);
             let number = |index: usize| totals[index].parse().unwrap_or(0);
@@ -160,7 +162,9 @@ impl Libtest {
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
         };
-        if let Some(panic) = PANIC.captures(line.text) {
+        if line.text.contains("panicked at")
+            && let Some(panic) = PANIC.captures(line.text)
+        {
             draft.place_again(
                 &panic["file"],
                 panic["line"].parse().ok(),

@@ -60,6 +60,9 @@ struct Row {
     make: fn() -> Box<dyn Format>,
 }
 
+/// The rows from here on read failures that are one line each, and do not read a flood of them.
+const ONE_LINERS: usize = 12;
+
 /// Earlier rows look at a line first.
 static TABLE: [Row; 15] = [
     Row {
@@ -145,6 +148,10 @@ pub(crate) struct Formats {
     formats: Vec<Box<dyn Format>>,
     /// For each byte a line may begin with, the formats to ask, as a bit set.
     by_start: Box<[u64; 256]>,
+    /// The signals that some format asks for.
+    signals: Signals,
+    /// The formats that are open, as a bit set; they only change when they see a line.
+    open: u64,
 }
 
 impl Formats {
@@ -159,6 +166,10 @@ impl Formats {
         Self {
             formats: TABLE.iter().map(|row| (row.make)()).collect(),
             by_start,
+            signals: TABLE
+                .iter()
+                .fold(Signals::NONE, |all, row| all.with(row.signals)),
+            open: 0,
         }
     }
 
@@ -167,6 +178,8 @@ impl Formats {
         Self {
             formats: Vec::new(),
             by_start: Box::new([0; 256]),
+            signals: Signals::NONE,
+            open: 0,
         }
     }
 
@@ -177,16 +190,24 @@ impl Formats {
             .as_bytes()
             .first()
             .map_or(0, |&byte| usize::from(byte));
-        let asked = self.by_start[start];
+        let mut asked = self.by_start[start] | self.open;
+        if line.signals.intersects(self.signals) {
+            asked |= by_signals(line.signals);
+        }
+        if findings.is_flooded() {
+            asked &= (1 << ONE_LINERS) - 1;
+        }
         for (index, format) in self.formats.iter_mut().enumerate() {
-            let wanted = asked >> index & 1 == 1
-                || line.signals.intersects(TABLE[index].signals)
-                || format.is_open();
-            if wanted {
-                let claim = format.line(line, findings);
-                if claim != Claim::Foreign {
-                    return claim;
-                }
+            if asked >> index == 0 {
+                break;
+            }
+            if asked >> index & 1 == 0 {
+                continue;
+            }
+            let claim = format.line(line, findings);
+            self.open = self.open & !(1 << index) | u64::from(format.is_open()) << index;
+            if claim != Claim::Foreign {
+                return claim;
             }
         }
         Claim::Foreign
@@ -198,4 +219,11 @@ impl Formats {
             format.finish(findings);
         }
     }
+}
+
+/// The formats that ask for lines with any of these signals, as a bit set.
+fn by_signals(signals: Signals) -> u64 {
+    TABLE.iter().enumerate().fold(0, |asked, (index, row)| {
+        asked | u64::from(signals.intersects(row.signals)) << index
+    })
 }

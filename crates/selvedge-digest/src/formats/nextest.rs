@@ -40,13 +40,14 @@ static PANIC: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Format for Nextest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(status) = STATUS.captures(line.text) {
+        let bracket = line.text.starts_with(' ') && line.text.contains(" [");
+        if bracket && let Some(status) = STATUS.captures(line.text) {
             self.close(findings);
             findings.tool(TOOL);
             self.status(&status["status"], status["id"].trim(), line, findings);
             return Claim::Noise;
         }
-        if let Some(summary) = SUMMARY.captures(line.text) {
+        if bracket && let Some(summary) = SUMMARY.captures(line.text) {
             self.close(findings);
             let number = |name| -> u64 {
                 summary
@@ -108,7 +109,9 @@ impl Nextest {
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
         };
-        if let Some(panic) = PANIC.captures(text) {
+        if text.contains("panicked at")
+            && let Some(panic) = PANIC.captures(text)
+        {
             draft.place_again(
                 &panic["file"],
                 panic["line"].parse().ok(),

@@ -35,7 +35,9 @@ static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Format for NodeTest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(total) = TOTAL.captures(line.text) {
+        if line.text.starts_with(['ℹ', '#'])
+            && let Some(total) = TOTAL.captures(line.text)
+        {
             self.total(
                 &total["what"],
                 total["count"].parse().unwrap_or(0),
@@ -48,7 +50,9 @@ impl Format for NodeTest {
             self.place = colon_frame(place).map(|p| (p.file.to_owned(), p.line, p.column));
             return Claim::Evidence;
         }
-        if let Some(result) = RESULT.captures(line.text) {
+        if line.body().starts_with(['✔', '✖', '﹣'])
+            && let Some(result) = RESULT.captures(line.text)
+        {
             return self.result(&result, line, findings);
         }
         self.body(line)

@@ -67,7 +67,9 @@ impl Format for Numbered {
             self.draft = Some(Draft::new(FailureKind::Test, "minitest", line));
             return Claim::Evidence;
         }
-        if let Some(heading) = HEADING.captures(line.text) {
+        let body = line.body();
+        let numbered = body.starts_with(|c: char| c.is_ascii_digit());
+        if numbered && let Some(heading) = HEADING.captures(line.text) {
             self.close(findings);
             let title = &heading["title"];
             let mut draft = Draft::new(FailureKind::Test, self.dialect.unwrap_or("tests"), line);
@@ -81,7 +83,7 @@ impl Format for Numbered {
             self.draft = Some(draft);
             return Claim::Evidence;
         }
-        if self.totals(line.text, findings) {
+        if (numbered || body.starts_with("Tests: ")) && self.totals(line.text, findings) {
             self.close(findings);
             return Claim::Evidence;
         }

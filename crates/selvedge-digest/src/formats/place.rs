@@ -24,7 +24,8 @@ static COLON_FRAME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `File "a.py", line 3, in f`
 pub(super) fn python_frame(text: &str) -> Option<Place<'_>> {
-    let found = PYTHON_FRAME.captures(text)?;
+    let candidate = text.contains("File \"");
+    let found = candidate.then(|| PYTHON_FRAME.captures(text)).flatten()?;
     Some(Place {
         file: found.name("file")?.as_str(),
         line: found["line"].parse().ok(),

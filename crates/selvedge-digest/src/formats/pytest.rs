@@ -65,7 +65,7 @@ impl Format for Pytest {
         if let Some(title) = title(text, '=') {
             return self.section(title, line, findings);
         }
-        if text.ends_with(['s', '=', ')']) && TOTALS.is_match(text) {
+        if text.ends_with(['s', '=', ')']) && text.contains(" in ") && TOTALS.is_match(text) {
             self.close(text, findings);
             return Claim::Noise;
         }
@@ -111,7 +111,8 @@ impl Pytest {
     }
 
     fn progress(&mut self, text: &str, findings: &mut Findings) -> Claim {
-        let Some(result) = INLINE.captures(text) else {
+        let candidate = text.contains(".py::");
+        let Some(result) = candidate.then(|| INLINE.captures(text)).flatten() else {
             let dots = text.contains(".py ") || text.trim_end().ends_with("%]");
             return if dots { Claim::Noise } else { Claim::Foreign };
         };
@@ -180,7 +181,7 @@ impl Pytest {
         } else {
             draft.excerpt(line);
         }
-        if let Some(place) = PLACE.captures(text) {
+        if let Some(place) = text.contains(".py").then(|| PLACE.captures(text)).flatten() {
             if !is_foreign(&place["file"]) {
                 draft.place_again(&place["file"], place["line"].parse().ok(), None);
             }

@@ -73,7 +73,8 @@ impl Rustc {
             self.close(findings);
             return Claim::Evidence;
         }
-        if let Some(place) = PLACE.captures(line.text) {
+        let arrow = line.body().starts_with(['-', ':']);
+        if let Some(place) = arrow.then(|| PLACE.captures(line.text)).flatten() {
             draft.place(
                 &place["file"],
                 place["line"].parse().ok(),
@@ -85,8 +86,8 @@ impl Rustc {
             self.draft = None;
             return Claim::Foreign;
         }
-        if let Some(lint) = LINT.captures(line.text)
-            && draft.failure.code.is_none()
+        if draft.failure.code.is_none()
+            && let Some(lint) = LINT.captures(line.text)
             && let Some(name) = lint.name("lint").or_else(|| lint.name("clippy"))
         {
             draft.failure.code = Some(name.as_str().to_owned());

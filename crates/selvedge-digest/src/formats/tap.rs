@@ -40,14 +40,15 @@ static PLAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^1\.\.\d+"));
 impl Format for Tap {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if text.starts_with("TAP version") || PLAN.is_match(text) {
+        if text.starts_with("TAP version") || text.starts_with("1..") && PLAN.is_match(text) {
             if !self.begun {
                 findings.tool(TOOL);
                 self.begun = true;
             }
             return Claim::Noise;
         }
-        let point = (self.begun || text.starts_with("not ok ") || text.starts_with("ok "))
+        let head = if self.begun { line.body() } else { text };
+        let point = (head.starts_with("not ok") || head.starts_with("ok"))
             .then(|| POINT.captures(text))
             .flatten();
         if let Some(point) = point {

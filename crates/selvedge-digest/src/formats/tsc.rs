@@ -27,7 +27,9 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
 
 impl Format for Tsc {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(error) = ERROR.captures(line.text) {
+        if line.text.contains("error TS")
+            && let Some(error) = ERROR.captures(line.text)
+        {
             self.close(findings);
             findings.tool(TOOL);
             let number = |name| {

@@ -57,7 +57,9 @@ impl Format for Unittest {
             self.own = false;
             return Claim::Evidence;
         }
-        if let Some(ran) = RAN.captures(text) {
+        if text.starts_with("Ran ")
+            && let Some(ran) = RAN.captures(text)
+        {
             self.close(findings);
             findings.tool(TOOL);
             self.ran = ran[1].parse().ok();
@@ -70,7 +72,8 @@ impl Format for Unittest {
         if self.draft.is_some() {
             return self.body(line, findings);
         }
-        let Some(result) = RESULT.captures(text) else {
+        let candidate = text.contains(") ") && text.contains(" ... ");
+        let Some(result) = candidate.then(|| RESULT.captures(text)).flatten() else {
             return Claim::Foreign;
         };
         let id = full_id(&result["name"], &result["class"]);

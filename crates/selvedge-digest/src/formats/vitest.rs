@@ -36,7 +36,10 @@ static RESULT: LazyLock<Regex> =
 
 impl Format for Vitest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(fail) = FAIL.captures(line.text) {
+        let head = line.body();
+        if head.starts_with("FAIL")
+            && let Some(fail) = FAIL.captures(line.text)
+        {
             if !self.heading {
                 self.close(findings);
             }
@@ -53,7 +56,7 @@ impl Format for Vitest {
             self.message = true;
             return Claim::Evidence;
         }
-        if TESTS.is_match(line.text) {
+        if head.starts_with("Tests ") && TESTS.is_match(line.text) {
             self.close(findings);
             findings.tool(TOOL);
             let mut totals = Totals::default();
@@ -76,10 +79,8 @@ impl Format for Vitest {
             findings.tool(TOOL);
             findings.runs.begin(TOOL);
         }
-        let Some(result) = RESULT
-            .captures(line.text)
-            .filter(|_| findings.knows_tool(TOOL))
-        else {
+        let marked = findings.knows_tool(TOOL) && head.starts_with(['✓', '√', '×', '↓']);
+        let Some(result) = marked.then(|| RESULT.captures(line.text)).flatten() else {
             return Claim::Foreign;
         };
         match &result["mark"] {
