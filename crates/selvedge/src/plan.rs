@@ -10,6 +10,7 @@ use selvedge_core::model::{
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
+use selvedge_engine::process::find_program;
 use uuid::Uuid;
 
 use crate::error::CliError;
@@ -135,7 +136,7 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
             }
             match first_program(&step.target) {
                 // A program of the work may not exist yet: the agent may be about to write it.
-                Some(program) if !program.contains('/') && !is_on_path(program) => Err(
+                Some(program) if !program.contains('/') && !is_there(program, dir) => Err(
                     CliError::usage(format!("check `{label}`: there is no program `{program}`"))
                         .hint(format!(
                             "install `{program}`, or mend the check's command line"
@@ -148,15 +149,9 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
     }
 }
 
-fn is_on_path(program: &str) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-
-    let executable = |path: std::path::PathBuf| {
-        path.metadata()
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
+fn is_there(program: &str, dir: &Path) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| executable(dir.join(program)))
+    find_program(program, &path, dir).is_some()
 }
 
 fn notices(

@@ -205,8 +205,10 @@ impl Run {
     /// What all sessions together cost, interrupted ones included. A session that was cut off
     /// before it could tell makes the sum `unknown`: at least so much.
     pub fn cost(&self) -> Cost {
-        let costs = self.attempts.iter().map(Attempt::cost);
-        costs.reduce(|sum, cost| sum + cost).unwrap_or(Cost::ZERO)
+        self.attempts
+            .iter()
+            .map(Attempt::cost)
+            .fold(Cost::ZERO, |sum, cost| sum + cost)
     }
 
     /// What the dearest attempt cost, as far as is known.

@@ -250,8 +250,8 @@ impl Simulation {
             ..Usage::default()
         };
         let outcome = SessionOutcome {
-            cost,
             usage,
+            cost,
             ..SessionOutcome::new(fate.session)
         };
         self.say(Input::SessionEnded {

@@ -138,8 +138,15 @@ impl Default for Cost {
 impl Add for Cost {
     type Output = Self;
 
-    /// The sum is as trustworthy as its weakest part.
+    /// The sum is as trustworthy as its weakest part. Nothing spent adds nothing, no knowledge
+    /// either: with a part of which nothing is known, nothing is known.
     fn add(self, other: Self) -> Self {
+        if self == Self::ZERO {
+            return other;
+        }
+        if other == Self::ZERO {
+            return self;
+        }
         let micro_usd = match (self.micro_usd, other.micro_usd) {
             (None, None) => None,
             (one, two) => Some(one.unwrap_or_default() + two.unwrap_or_default()),
@@ -217,6 +224,7 @@ mod tests {
             CostSource::Estimated
         );
         assert_eq!(Cost::UNKNOWN + Cost::UNKNOWN, Cost::UNKNOWN);
+        assert_eq!(Cost::ZERO + Cost::UNKNOWN, Cost::UNKNOWN);
     }
 
     #[test]

@@ -143,3 +143,39 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_its_exit_code_its_status_and_its_word() {
+        use Outcome as O;
+        use VerificationStatus as V;
+        let table = [
+            (O::Verified, 0, Some(V::Verified)),
+            (O::Unchecked, 0, Some(V::Verified)),
+            (O::MaxRetriesExhausted, 1, Some(V::PartialPass)),
+            (O::Stuck, 1, Some(V::PartialPass)),
+            (O::Failed, 3, Some(V::ExecutionFailed)),
+            (O::CannotSatisfy, 3, Some(V::ExecutionFailed)),
+            (O::Timeout, 4, Some(V::ExecutionFailed)),
+            (O::TurnLimit, 5, Some(V::ExecutionFailed)),
+            (O::Budget, 6, Some(V::PartialPass)),
+            (O::NeedsReview, 7, Some(V::NeedsReview)),
+            (O::Tampered, 8, Some(V::PartialPass)),
+            (O::InfraFailed, 9, Some(V::InfraFailed)),
+            (O::Cancelled, 10, Some(V::ExecutionFailed)),
+            (O::Interrupted, 130, None),
+        ];
+        for (outcome, code, status) in table {
+            assert_eq!(outcome.exit_code(), code, "{outcome:?}");
+            assert_eq!(outcome.verification_status(true), status, "{outcome:?}");
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());
+        }
+        assert_eq!(
+            O::Budget.verification_status(false),
+            Some(V::ExecutionFailed)
+        );
+    }
+}

@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{Access, access};
 use selvedge_core::model::{AgentKind, AgentSpec};
 
 use super::env;
 use super::ollama::Endpoint;
+use crate::process::find_program;
 
 /// How to get the programs that people ask for most.
 const INSTALLING: &[(&str, &str)] = &[
@@ -51,7 +51,7 @@ pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
         .get(OsStr::new("PATH"))
         .map(AsRef::as_ref)
         .unwrap_or_default();
-    let is_there = |program: &str| find(program, path, workspace).is_some();
+    let is_there = |program: &str| find_program(program, path, workspace).is_some();
     let program = match agent.kind {
         AgentKind::Claude => agent.program.first().map_or("claude", String::as_str),
         // An agent without a program is refused when it runs.
@@ -76,22 +76,6 @@ pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
         program: program.to_owned(),
         how_to_install: known.map(|(_, how)| (*how).to_owned()),
     })
-}
-
-/// The executable file that a program's name means, as `execvp` finds it.
-fn find(program: &str, path: &OsStr, workspace: &Path) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(workspace.join(program)).filter(|file| is_executable(file));
-    }
-    let directories = std::env::split_paths(path);
-    // An empty entry means the directory that the program is started in.
-    directories
-        .map(|directory| workspace.join(directory).join(program))
-        .find(|file| is_executable(file))
-}
-
-fn is_executable(file: &Path) -> bool {
-    file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
 fn is_served_elsewhere(agent: &AgentSpec) -> bool {

@@ -15,6 +15,7 @@
 mod clocks;
 mod command;
 mod ended;
+mod find;
 mod identity;
 mod lock;
 mod run;
@@ -33,6 +34,7 @@ pub use command::{Command, Stdin, StopSignal, Streams, Supervisor, TAG_VARIABLE}
 pub use ended::{
     Ended, Exit, How, Method, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport, Usage,
 };
+pub use find::find_program;
 pub use identity::Identity;
 pub use lock::{Liveness, wait_until_dead};
 pub use run::run;

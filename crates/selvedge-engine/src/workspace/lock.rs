@@ -2,14 +2,10 @@
 //! dies, however it dies; the file's content says who has it. The file itself is never removed:
 //! removing it would let two processes lock two files of one name.
 
-use std::fmt::Write as _;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write as _};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-use sha2::{Digest, Sha256};
 
 use super::error::WorkspaceError;
 
@@ -70,12 +66,9 @@ impl Drop for WorkspaceLock {
 }
 
 fn lock_path(state_dir: &Path, dir: &Path) -> PathBuf {
-    let mut name = String::new();
-    for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(16) {
-        // Writing to a string cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    state_dir.join("locks").join(name + ".lock")
+    state_dir
+        .join("locks")
+        .join(super::file_name_for(dir) + ".lock")
 }
 
 fn open(path: &Path) -> io::Result<File> {

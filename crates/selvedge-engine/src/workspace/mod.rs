@@ -32,8 +32,12 @@ mod survey;
 mod target;
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 pub use coverage::{LeftOut, LeftOuts, Limits, Reason};
 pub use diff::{Change, ChangedFile, Diff, DiffOptions};
@@ -134,6 +138,26 @@ fn canonical_dir(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     } else {
         Err(WorkspaceError::NotAFolder { path: canonical })
     }
+}
+
+/// A file name that stands for a folder: the folder's own last part, for people, and a hash of its
+/// whole path, so that no two folders share one.
+pub fn file_name_for(dir: &Path) -> String {
+    let last = dir
+        .file_name()
+        .map(OsStr::to_string_lossy)
+        .unwrap_or_default();
+    let mut name: String = last
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(24)
+        .collect();
+    name.push('-');
+    for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(12) {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
 }
 
 /// Whether a name is a repository's own records: in any case, as file systems and git itself see it.

@@ -5,7 +5,7 @@
 use selvedge_core::model::{AgentKind, AgentSpec, Cost, MicroUsd, SessionStatus};
 use selvedge_engine::agents::{Agent, Backoff, Claude};
 
-use super::{CancelsAtFirstWords, Stage, run, spec};
+use super::{CancelsAtFirstNews, Stage, run, spec};
 
 const SAYS_HELLO: &str = r#"echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hello"}]}}'"#;
 const SUCCESS: &str = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"all done","total_cost_usd":0.5}'"#;
@@ -24,7 +24,7 @@ async fn a_success_that_is_said_after_our_own_signal_is_none() {
         "trap '{}; exit 0' INT; {SAYS_HELLO}; while :; do sleep 0.01; done",
         SUCCESS.replace('\'', r"'\''")
     );
-    let watcher = CancelsAtFirstWords::default();
+    let watcher = CancelsAtFirstNews::default();
     let request = stage.request(plays(&script));
     let outcome = Claude::default()
         .run(&request, &watcher, &watcher.cancel)
@@ -36,9 +36,11 @@ async fn a_success_that_is_said_after_our_own_signal_is_none() {
 #[tokio::test]
 async fn a_success_that_was_said_is_not_undone_by_a_program_that_lingers() {
     let stage = Stage::new();
-    let mut request = stage.request(plays(&format!("{SUCCESS}; exec sleep 600")));
-    request.limits.silence_ms = 200;
-    let outcome = run(&Claude::default(), &request).await;
+    let watcher = CancelsAtFirstNews::default();
+    let request = stage.request(plays(&format!("{SUCCESS}; exec sleep 600")));
+    let outcome = Claude::default()
+        .run(&request, &watcher, &watcher.cancel)
+        .await;
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
     assert_eq!(outcome.text, "all done");
 }

@@ -8,7 +8,6 @@ mod command;
 mod ollama;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_core::model::{AgentKind, AgentSpec, Prompt, SessionLimits, SessionOutcome};
@@ -92,18 +91,14 @@ async fn run(agent: &impl Agent, request: &SessionRequest) -> SessionOutcome {
     agent.run(request, &Quiet, &CancellationToken::new()).await
 }
 
-/// Remembers what it is told, and cancels the session at its first words.
+/// Cancels the session as soon as anything is heard of it.
 #[derive(Default)]
-struct CancelsAtFirstWords {
+struct CancelsAtFirstNews {
     cancel: CancellationToken,
-    heard: Mutex<Vec<Activity>>,
 }
 
-impl Progress for CancelsAtFirstWords {
-    fn activity(&self, activity: Activity) {
-        if matches!(activity, Activity::Text(_)) {
-            self.cancel.cancel();
-        }
-        self.heard.lock().unwrap().push(activity);
+impl Progress for CancelsAtFirstNews {
+    fn activity(&self, _: Activity) {
+        self.cancel.cancel();
     }
 }

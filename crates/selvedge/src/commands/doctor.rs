@@ -60,9 +60,9 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     if args.json {
         json::print(&findings);
     } else {
-        findings
-            .iter()
-            .for_each(|finding| anstream::println!("{}", line(finding)));
+        for finding in &findings {
+            anstream::println!("{}", line(finding));
+        }
     }
     let sound = findings.iter().all(|finding| finding.ok != Some(false));
     Ok(if sound {
@@ -106,20 +106,16 @@ fn git() -> Finding {
 
 fn state(home: &Home) -> Finding {
     let what = "state".to_owned();
-    match home.journal() {
-        Ok(_) => Finding {
-            what,
-            ok: Some(true),
-            found: home.root().display().to_string(),
-        },
-        Err(_) => {
-            let found = format!("{} cannot be written", home.root().display());
-            Finding {
-                what,
-                ok: Some(false),
-                found,
-            }
-        }
+    let root = home.root().display();
+    let (ok, found) = if home.journal().is_ok() {
+        (true, root.to_string())
+    } else {
+        (false, format!("{root} cannot be written"))
+    };
+    Finding {
+        what,
+        ok: Some(ok),
+        found,
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
         .map_err(CliError::infrastructure)?;
     match args.format {
         Format::Json => json::print(&runs),
-        Format::Jsonl => runs.iter().for_each(|run| json::print(run)),
+        Format::Jsonl => runs.iter().for_each(json::print),
         Format::Human if runs.is_empty() => anstream::println!("no runs"),
         Format::Human => runs
             .iter()

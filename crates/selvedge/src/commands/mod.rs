@@ -34,7 +34,7 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Show(args) => show::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Config(command) => config::run(&command),
-        Command::Completions { shell } => man::completions(shell),
+        Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man => man::page(),
     }
 }
@@ -72,6 +72,18 @@ fn settings(
         anstream::eprintln!("{}", settings::render(warning, Severity::Warning, styled));
     }
     Ok(settings)
+}
+
+/// The directory of the work: where the repository's settings are, said when that is elsewhere.
+fn workspace(settings: &Settings, dir: &Path) -> PathBuf {
+    let root = settings.root(dir);
+    if root != dir {
+        notice(&format!(
+            "working in {}, where selvedge.toml is",
+            root.display()
+        ));
+    }
+    root.to_owned()
 }
 
 /// Something that the person should know before it begins.

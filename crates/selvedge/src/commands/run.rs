@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge_core::model::Task;
 
-use super::{directory, environment, notice, settings};
+use super::{directory, environment, notice, settings, workspace};
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -23,7 +23,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
         .as_deref()
         .or(task.workspace.as_deref().map(Path::new));
     let dir = directory(named)?;
-    let settings = settings(&dir, &args.flags(), &environment)?.resolved;
+    let settings = settings(&dir, &args.flags(), &environment)?;
+    let dir = workspace(&settings, &dir);
+    let settings = settings.resolved;
     let home = Home::find(&environment)?;
     // Flags outrank what a task object says.
     if args.agent.is_some() || args.agent_cmd.is_some() {

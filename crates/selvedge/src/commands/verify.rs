@@ -7,7 +7,7 @@ use selvedge_core::model::{Report, ReportStatus, Task, exit_code};
 
 use super::once::{once, runtime};
 use super::run::is_in_git;
-use super::{directory, environment, settings};
+use super::{directory, environment, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -25,7 +25,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         verification_timeout: args.verification_timeout.clone(),
         ..Flags::default()
     };
-    let settings = settings(&dir, &flags, &environment)?.resolved;
+    let settings = settings(&dir, &flags, &environment)?;
+    let dir = workspace(&settings, &dir);
+    let settings = settings.resolved;
     let home = Home::find(&environment)?;
     let plan = plan::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);

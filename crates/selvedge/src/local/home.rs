@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::machine::{State, evolve};
 use selvedge_core::model::RunId;
-use selvedge_engine::workspace::{Workspace, WorkspaceError};
+use selvedge_engine::workspace::{Workspace, WorkspaceError, file_name_for};
 use selvedge_store::{Found, Journal, SqliteJournal, StoreError};
 
 use crate::error::CliError;
@@ -73,7 +73,7 @@ impl Home {
 
     /// A workspace with its snapshots.
     pub(crate) fn workspace(&self, dir: &Path) -> Result<Workspace, WorkspaceError> {
-        Workspace::open(dir, &self.root.join("shadows").join(shadow_name(dir)))
+        Workspace::open(dir, &self.root.join("shadows").join(file_name_for(dir)))
     }
 
     /// The run that a person means by a name.
@@ -98,29 +98,4 @@ impl Home {
         }
         Ok(state)
     }
-}
-
-/// A directory's name among the shadows: its own last part for people, and a hash that is unique.
-fn shadow_name(dir: &Path) -> String {
-    use std::fmt::Write as _;
-    use std::os::unix::ffi::OsStrExt;
-
-    use sha2::{Digest, Sha256};
-
-    let mut name: String = dir
-        .file_name()
-        .map(|last| {
-            last.to_string_lossy()
-                .chars()
-                .filter(|c| c.is_ascii_alphanumeric())
-                .take(24)
-                .collect()
-        })
-        .unwrap_or_default();
-    name.push('-');
-    for byte in Sha256::digest(dir.as_os_str().as_bytes()).iter().take(12) {
-        // Writing to a string cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
 }

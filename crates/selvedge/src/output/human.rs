@@ -214,10 +214,10 @@ impl Observer for Human {
             }
             Event::Resumed { .. } => self.say(format!("resuming run {}", run.run_id.short())),
             Event::TreeRestored { .. } => {
-                self.say(style::dim("  the workspace's tree was put back"))
+                self.say(style::dim("  the workspace's tree was put back"));
             }
             Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => {
-                self.end()
+                self.end();
             }
             _ => {}
         }

@@ -58,10 +58,8 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
     }
     match &attempt.session {
         None => {
-            text += &format!(
-                "  {}\n",
-                style::warning("the session was cut off; its cost is not known")
-            )
+            let said = style::warning("the session was cut off; its cost is not known");
+            text += &format!("  {said}\n");
         }
         Some(session) => {
             let mut facts = vec![duration(session.duration_ms), cost(session.cost)];

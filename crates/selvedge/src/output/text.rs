@@ -5,8 +5,11 @@
 pub(crate) fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => true,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => false,
-        '\u{feff}' | '\u{e0000}'..='\u{e007f}' => false,
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}' => false,
         c => !c.is_control(),
     };
     text.chars().filter(|&c| shown(c)).collect()

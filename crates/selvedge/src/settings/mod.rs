@@ -29,6 +29,17 @@ pub(crate) struct Settings {
     pub(crate) repository_file: Option<PathBuf>,
 }
 
+impl Settings {
+    /// The directory that the settings are about: the one that holds `selvedge.toml`, whose checks
+    /// are written down from there, or else `dir` itself.
+    pub(crate) fn root<'a>(&'a self, dir: &'a Path) -> &'a Path {
+        self.repository_file
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or(dir)
+    }
+}
+
 /// Why there are no settings.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {

@@ -124,7 +124,7 @@ fn killed_in_the_middle_of_a_tool_call_a_run_is_resumed_and_ends_right() {
     let slow = Slow::new();
     let env = &slow.env;
     let script = Script::new()
-        .session([writes(env, "41\n"), slow.turn()])
+        .session([writes(env, "41\n"), Slow::turn()])
         .session([writes(env, "42\n"), Turn::text("It is 42.")]);
     let server = ModelServer::start(script);
     connect(env, &server);
@@ -155,7 +155,7 @@ fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then(
     // The check would pass: a success that the agent claims once it is stopped would be believed.
     let turns = [
         writes(env, "42\n"),
-        slow.turn(),
+        Slow::turn(),
         Turn::text("It is 42."),
         Turn::text("It is 42."),
     ];
@@ -186,7 +186,7 @@ impl Slow {
     }
 
     /// The model has the agent run it.
-    fn turn(&self) -> Turn {
+    fn turn() -> Turn {
         Turn::tool("Bash", json!({"command": "sh slow.sh"}))
     }
 

@@ -10,15 +10,38 @@ fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
     let dir = env.root().join("demo");
     let out = env.selvedge(["demo", "--dir", dir.to_str().unwrap()]).run();
     out.assert_code(0);
-    for part in ["scripted", "✗ tests", "digest of tests", "examples.txt:8", "retry 1 of 2", "✓ tests"] {
-        assert!(out.stderr.contains(part), "`{part}` is missing in:\n{}", out.stderr);
+    for part in [
+        "scripted",
+        "✗ tests",
+        "digest of tests",
+        "examples.txt:8",
+        "retry 1 of 2",
+        "✓ tests",
+    ] {
+        assert!(
+            out.stderr.contains(part),
+            "`{part}` is missing in:\n{}",
+            out.stderr
+        );
     }
-    for part in ["verified: 2 checks passed", "$0.0000", "history: selvedge show"] {
-        assert!(out.stdout.contains(part), "`{part}` is missing in:\n{}", out.stdout);
+    for part in [
+        "verified: 2 checks passed",
+        "$0.0000",
+        "history: selvedge show",
+    ] {
+        assert!(
+            out.stdout.contains(part),
+            "`{part}` is missing in:\n{}",
+            out.stdout
+        );
     }
     let story = env.selvedge(["show", "--prompt"]).run();
     story.assert_code(0);
-    assert!(story.stdout.contains("VERIFICATION RETRY 1/2"), "{}", story.stdout);
+    assert!(
+        story.stdout.contains("VERIFICATION RETRY 1/2"),
+        "{}",
+        story.stdout
+    );
     let again = env.selvedge(["demo", "--dir", dir.to_str().unwrap()]).run();
     again.assert_code(2);
     assert!(again.stderr.contains("is not empty"));
@@ -32,14 +55,34 @@ fn init_writes_checks_that_were_tried_and_run_uses_them() {
     let out = env.selvedge(["init"]).run();
     out.assert_code(0);
     let written = env.read("selvedge.toml");
-    assert!(written.contains("make test") && written.contains("make lint"), "{written}");
-    assert!(written.contains("exited with 2"), "what fails today is said:\n{written}");
+    assert!(
+        written.contains("make test") && written.contains("make lint"),
+        "{written}"
+    );
+    assert!(
+        written.contains("exited with 2"),
+        "what fails today is said:\n{written}"
+    );
     assert!(out.stdout.contains("selvedge run"), "{}", out.stdout);
     env.selvedge(["init"]).run().assert_code(2);
-    assert_eq!(env.read("selvedge.toml"), written, "an existing file is never written over");
+    assert_eq!(
+        env.read("selvedge.toml"),
+        written,
+        "an existing file is never written over"
+    );
 
-    let agent = agent(&env, "printf 'test:\\n\\t@true\\nlint:\\n\\t@true\\n' > Makefile");
-    let run = ["run", "mend lint", "--agent-cmd", &agent, "--format", "json"];
+    let agent = agent(
+        &env,
+        "printf 'test:\\n\\t@true\\nlint:\\n\\t@true\\n' > Makefile",
+    );
+    let run = [
+        "run",
+        "mend lint",
+        "--agent-cmd",
+        &agent,
+        "--format",
+        "json",
+    ];
     let result = env.selvedge(run).run();
     let targets: Vec<String> = result.json()["verification_report"]["checks"]
         .as_array()
@@ -55,14 +98,31 @@ fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
     let env = stage();
     let agent = agent(&env, "echo agent says this");
     let check = "seq 1 20000; exit 1";
-    let run = ["run", "x", "--agent-cmd", &agent, "--check", check, "--retries", "0"];
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        check,
+        "--retries",
+        "0",
+    ];
     env.selvedge(run).run().assert_code(1);
-    let whole = env.selvedge(["show", "last", "--attempt", "1", "--check", "1"]).run();
+    let whole = env
+        .selvedge(["show", "last", "--attempt", "1", "--check", "1"])
+        .run();
     assert_eq!(whole.stdout.lines().count(), 20_000);
-    let said = env.selvedge(["show", "last", "--attempt", "1", "--transcript"]).run();
+    let said = env
+        .selvedge(["show", "last", "--attempt", "1", "--transcript"])
+        .run();
     assert_eq!(said.stdout, "agent says this\n");
-    env.selvedge(["show", "last", "--attempt", "2"]).run().assert_code(2);
-    env.selvedge(["show", "last", "--attempt", "1", "--check", "2"]).run().assert_code(2);
+    env.selvedge(["show", "last", "--attempt", "2"])
+        .run()
+        .assert_code(2);
+    env.selvedge(["show", "last", "--attempt", "1", "--check", "2"])
+        .run()
+        .assert_code(2);
     env.selvedge(["show", "ffff"]).run().assert_code(2);
 }
 
@@ -74,10 +134,17 @@ fn a_digest_of_a_failure_never_says_that_all_is_well() {
     failed.assert_code(0);
     assert!(failed.stdout.contains("FAILED"), "{}", failed.stdout);
     let rust = "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n3 |     1\n  |     ^\n";
-    let records = env.selvedge(["digest", "--exit", "101", "--json"]).stdin(rust).run().json();
+    let records = env
+        .selvedge(["digest", "--exit", "101", "--json"])
+        .stdin(rust)
+        .run()
+        .json();
     assert_eq!(records["failures"][0]["file"], "src/lib.rs");
     assert_eq!(records["failures"][0]["line"], 3);
-    env.selvedge(["digest", "--exit", "many"]).stdin(log).run().assert_code(2);
+    env.selvedge(["digest", "--exit", "many"])
+        .stdin(log)
+        .run()
+        .assert_code(2);
 }
 
 #[test]
@@ -86,20 +153,35 @@ fn settings_say_where_they_come_from() {
     env.write("selvedge.toml", "[verification]\nmax_retries = 4\n");
     let shown = env.selvedge(["config", "show"]).run();
     shown.assert_code(0);
-    let line = shown.stdout.lines().find(|line| line.contains("max_retries")).unwrap();
-    assert!(line.contains('4') && line.contains("selvedge.toml:2"), "{line}");
+    let line = shown
+        .stdout
+        .lines()
+        .find(|line| line.contains("max_retries"))
+        .unwrap();
+    assert!(
+        line.contains('4') && line.contains("selvedge.toml:2"),
+        "{line}"
+    );
 }
 
 #[test]
 fn the_doctor_names_what_is_missing() {
     let env = stage();
-    let out = env.selvedge(["doctor", "--json"]).env("PATH", "/usr/bin:/bin").run();
+    let out = env
+        .selvedge(["doctor", "--json"])
+        .env("PATH", "/usr/bin:/bin")
+        .run();
     let findings = out.json();
     let claude = findings
         .as_array()
         .unwrap()
         .iter()
-        .find(|finding| finding["what"].as_str().unwrap().starts_with("agent claude"))
+        .find(|finding| {
+            finding["what"]
+                .as_str()
+                .unwrap()
+                .starts_with("agent claude")
+        })
         .unwrap();
     assert_eq!(claude["ok"], false);
     assert!(claude["found"].as_str().unwrap().contains("npm install"));
@@ -118,6 +200,10 @@ fn completions_and_the_manual_come_from_the_command_line_itself() {
     ] {
         let out = env.selvedge(args).run();
         out.assert_code(0);
-        assert!(out.stdout.contains(part), "`{part}` is missing in:\n{}", out.stdout);
+        assert!(
+            out.stdout.contains(part),
+            "`{part}` is missing in:\n{}",
+            out.stdout
+        );
     }
 }

@@ -39,6 +39,25 @@ fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
 }
 
 #[test]
+fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
+    let env = stage();
+    env.write("selvedge.toml", "[[checks]]\nrun = \"test -s out\"\n");
+    let below = env.work().join("deep/down");
+    std::fs::create_dir_all(&below).unwrap();
+    let agent = agent(&env, "echo good > out");
+    let run = ["run", "x", "--agent-cmd", &agent];
+    let out = env.selvedge(run).dir(&below).run();
+    out.assert_code(0);
+    assert!(
+        out.stderr.contains("where selvedge.toml is"),
+        "{}",
+        out.stderr
+    );
+    assert_eq!(env.read("out"), "good\n");
+    env.selvedge(["verify"]).dir(&below).run().assert_code(0);
+}
+
+#[test]
 fn the_users_repository_is_as_it_was() {
     let env = stage();
     env.write("staged", "staged\n");

@@ -176,6 +176,8 @@ impl Reading {
         let Ok(ending) = serde_json::from_str::<Ending>(line) else {
             return self.unknown();
         };
+        // Before anybody hears of it, and may stop the session because of it.
+        self.ended_at = Some(Instant::now());
         if let Some(cost) = ending.total_cost_usd.and_then(MicroUsd::from_usd) {
             told(Activity::Cost(cost));
         }
@@ -186,7 +188,6 @@ impl Reading {
             )));
         }
         self.ending = Some(ending);
-        self.ended_at = Some(Instant::now());
     }
 }
 
