@@ -25,17 +25,13 @@ bench *ARGS:
     cargo xtask bench {{ARGS}}
 
 # Kill a run at so many random moments, resume it, and look for losses. CI does a dozen.
-kill-loop POINTS="200":
-    SELVEDGE_KILL_POINTS={{POINTS}} cargo xtask e2e kill --nocapture
+kill-loop POINTS="50":
+    SELVEDGE_KILL_POINTS={{POINTS}} cargo test --package selvedge --test it crashes
 
-# Feed a parser of foreign bytes with nonsense (needs nightly and cargo-fuzz).
-fuzz TARGET SECONDS="300":
-    cargo +nightly fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
-
-# Score the digest on a corpus of real logs, by the corpus's own scorer.
-digest-score CORPUS SPLIT="dev":
-    cargo build --release --package selvedge
-    python3 "{{CORPUS}}/score.py" --split {{SPLIT}} --by-tool --cmd '"$PWD/target/release/selvedge" digest --cmd "$DIGEST_CMD" --exit "$DIGEST_EXIT"'
+# Score the digest on a corpus of real logs, by the corpus's own scorer: `just digest-score path/to/score.py`.
+digest-score SCORER *ARGS:
+    cargo build --release --package selvedge-digest --example digest
+    python3 "{{SCORER}}" --cmd "${CARGO_TARGET_DIR:-$PWD/target}/release/examples/digest" {{ARGS}}
 
 # Licences, advisories, sources (needs cargo-deny).
 deny:

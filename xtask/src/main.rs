@@ -30,7 +30,9 @@ cargo xtask WORD
   licences             every dependency's licence is one of ours to use
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
-  bench [--long]       the table of docs/performance.md; --long floods with 10 GB";
+  bench [--long] [--program PATH]
+                       the table of docs/performance.md; --long floods with 10 GB; --program
+                       measures that build of selvedge, not this checkout's";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -42,8 +44,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
         ["e2e", rest @ ..] => e2e::run(rest),
-        ["bench"] => bench::run(bench::Size::Usual),
-        ["bench", "--long"] => bench::run(bench::Size::Long),
+        ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::stamp(path),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

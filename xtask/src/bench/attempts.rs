@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use selvedge_core::model::RunResult;
+
 use super::Table;
 use super::selvedge::Selvedge;
 use super::timing::{medians, time};
@@ -17,7 +19,7 @@ const RETRIES: u32 = 5;
 const FILES: u32 = 2_000;
 
 pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
-    let plain = selvedge.directory("plain")?;
+    let plain = selvedge.plain()?;
     let [all, first, bare] = measured(selvedge, &plain, "/bin/true")?;
     let bar = Duration::from_millis(5);
     table.over("an attempt", all.saturating_sub(first) / RETRIES, bare, bar);
@@ -38,6 +40,7 @@ pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
 
 /// A run of six attempts, a run of one, and one turn of the bare loop.
 fn measured(selvedge: &Selvedge, dir: &Path, agent: &str) -> Done<[Duration; 3]> {
+    prove_attempts(selvedge.run(dir, agent, "/bin/false", RETRIES))?;
     let run = |retries| time(selvedge.run(dir, agent, "/bin/false", retries), 1);
     medians(
         ROUNDS,
@@ -45,6 +48,21 @@ fn measured(selvedge: &Selvedge, dir: &Path, agent: &str) -> Done<[Duration; 3]>
             bare(dir, agent)
         }],
     )
+}
+
+/// A run that stopped early would look fast.
+fn prove_attempts(mut run: Command) -> Done {
+    let output = run
+        .args(["--format", "json"])
+        .stdout(Stdio::piped())
+        .output()?;
+    let result: RunResult = serde_json::from_slice(&output.stdout)?;
+    if result.verification_attempts == RETRIES + 1 {
+        Ok(())
+    } else {
+        let made = result.verification_attempts;
+        Err(format!("{run:?}: made {made} attempts, not {}", RETRIES + 1).into())
+    }
 }
 
 fn bare(dir: &Path, agent: &str) -> Done<Duration> {

@@ -14,7 +14,7 @@ use crate::Done;
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) fn measure(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
-    let plain = selvedge.directory("plain")?;
+    let plain = selvedge.plain()?;
     let gigabytes = size.gigabytes();
     let print = format!("yes 'and one more line of output' | head -c {gigabytes}000000000");
     let agent = format!("/bin/sh -c \"{print}\"");

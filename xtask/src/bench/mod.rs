@@ -21,7 +21,7 @@ use table::Table;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+enum Size {
     /// A few minutes.
     Usual,
     /// Floods of 10 GB.
@@ -39,12 +39,22 @@ impl Size {
 }
 
 /// Prints the table.
-pub(crate) fn run(size: Size) -> Done {
+pub(crate) fn run(args: &[&str]) -> Done {
+    let (size, program) = match args {
+        [] => (Size::Usual, None),
+        ["--long"] => (Size::Long, None),
+        ["--program", path] => (Size::Usual, Some(*path)),
+        ["--long", "--program", path] => (Size::Long, Some(*path)),
+        _ => return Err("bench knows [--long] [--program PATH]".into()),
+    };
     let folder = Metadata::own()?.target_directory.join("bench");
     std::fs::create_dir_all(&folder)?;
     // On the disk that is built on: a temporary directory may be in memory, where syncs are free.
     let scratch = tempfile::tempdir_in(folder)?;
-    let selvedge = Selvedge::build(scratch.path())?;
+    let selvedge = match program {
+        Some(program) => Selvedge::at(program.as_ref(), scratch.path())?,
+        None => Selvedge::build(scratch.path())?,
+    };
     println!("{}", table::machine());
     let mut table = Table::default();
     start::measure(&selvedge, &mut table)?;

@@ -17,8 +17,12 @@ impl Selvedge {
     pub(super) fn build(scratch: &Path) -> Done<Self> {
         program::run(&mut cargo(["build", "--release", "--package", "selvedge"]))?;
         let program = Metadata::own()?.target_directory.join("release/selvedge");
+        Self::at(&program, scratch)
+    }
+
+    pub(super) fn at(program: &Path, scratch: &Path) -> Done<Self> {
         Ok(Self {
-            program,
+            program: program.canonicalize()?,
             scratch: scratch.to_owned(),
         })
     }
@@ -49,7 +53,18 @@ impl Selvedge {
         command
     }
 
-    /// An empty directory that is no repository, so that nothing is snapshotted.
+    /// A directory in which nothing is snapshotted. It says so itself, for the scratch directory
+    /// may lie in a repository.
+    pub(super) fn plain(&self) -> Done<PathBuf> {
+        let directory = self.directory("plain")?;
+        std::fs::write(
+            directory.join("selvedge.toml"),
+            "[workspace]\nsnapshots = false\n",
+        )?;
+        Ok(directory)
+    }
+
+    /// An empty directory.
     pub(super) fn directory(&self, name: &str) -> Done<PathBuf> {
         let directory = self.scratch.join(name);
         std::fs::create_dir_all(&directory)?;

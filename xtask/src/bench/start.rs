@@ -28,7 +28,7 @@ pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
     );
 
     let empty = selvedge.repository("empty", 0)?;
-    let plain = selvedge.directory("plain")?;
+    let plain = selvedge.plain()?;
     let clock = Clock::new(&selvedge.directory("clock")?)?;
     let [in_repository, in_plain, bare] = medians(
         ROUNDS,
@@ -40,7 +40,7 @@ pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
     )?;
     let bar = Duration::from_millis(30);
     table.within("start to agent, empty repository", in_repository, bare, bar);
-    table.within("start to agent, no repository", in_plain, bare, bar);
+    table.within("start to agent, snapshots off", in_plain, bare, bar);
     Ok(())
 }
 
