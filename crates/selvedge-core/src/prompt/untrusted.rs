@@ -1,13 +1,12 @@
 //! Text of tools and agents, made fit to stand in a prompt: no control characters, no lone line
 //! that a reader could take for ours, cut to a budget with the cut said.
 
-use selvedge_digest::estimate_tokens;
+use selvedge_digest::{estimate_tokens, strip_escapes};
 
-/// Without control characters (line feeds and tabs stay) and without invisible direction marks.
+/// Without escape sequences, control characters (line feeds and tabs stay) and invisible marks.
 pub(super) fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c)))
-        .collect()
+    let shown = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c));
+    strip_escapes(text).chars().filter(|&c| shown(c)).collect()
 }
 
 /// Bidirectional overrides, zero-width characters and tags: they change what a reader sees.

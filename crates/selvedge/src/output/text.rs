@@ -1,7 +1,9 @@
 //! Foreign text made fit for a terminal: nothing in it can move the cursor, change colours, set the
 //! window's title or reorder what is read.
 
-/// Without control characters (line feeds and tabs stay), direction marks and invisible tags.
+use selvedge_digest::strip_escapes;
+
+/// Without escape sequences, control characters (line feeds and tabs stay), direction marks and invisible tags.
 pub(crate) fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => true,
@@ -12,7 +14,7 @@ pub(crate) fn plain(text: &str) -> String {
         | '\u{e0000}'..='\u{e007f}' => false,
         c => !c.is_control(),
     };
-    text.chars().filter(|&c| shown(c)).collect()
+    strip_escapes(text).chars().filter(|&c| shown(c)).collect()
 }
 
 /// The first line that says something, at most `width` characters of it.
@@ -45,7 +47,7 @@ mod tests {
     #[test]
     fn a_terminal_cannot_be_talked_to() {
         let hostile = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\r\u{9b}31me\n\tf";
-        assert_eq!(plain(hostile), "a]0;titleb[2Jcd31me\n\tf");
+        assert_eq!(plain(hostile), "abcde\n\tf");
         assert_eq!(one_line("\n\n  long enough  \nx", 6), "long …");
     }
 }

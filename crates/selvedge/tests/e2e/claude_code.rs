@@ -163,8 +163,13 @@ fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then(
     connect(env, &server);
     let out = run(env, &["--timeout", "12s", "--format", "json"]).run();
     out.assert_code(4);
-    assert_eq!(out.json()["outcome"], "timeout");
-    assert_eq!(out.json()["verification_attempts"], 0);
+    let result = out.json();
+    assert_eq!(result["outcome"], "timeout");
+    assert_eq!(result["verification_attempts"], 0);
+    assert_eq!(
+        result["cost_source"], "reported",
+        "it had the time to say what it cost: {out}"
+    );
     slow.nothing_of_it_lives();
 }
 

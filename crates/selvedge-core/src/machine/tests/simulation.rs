@@ -1,0 +1,267 @@
+//! A driver without a world: random fates for agents and checks, answered to the machine, with the
+//! journal in memory.
+
+use super::super::{Control, Input, Run, State, decide, evolve};
+use crate::model::{
+    AgentKind, AgentSpec, Budget, CheckMarks, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
+    EffectId, EffectKind, Envelope, Event, MicroUsd, Report, ReportStatus, ReportSummary, RunId,
+    RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind, TaskId, Timestamp,
+    TreeId, Usage, VerificationPlan,
+};
+
+/// What one attempt meets.
+#[derive(Debug, Clone)]
+pub(super) struct Fate {
+    pub(super) session: SessionStatus,
+    pub(super) cost: Option<u64>,
+    pub(super) report: ReportStatus,
+    /// Which tree the attempt leaves behind: few, so that trees repeat.
+    pub(super) tree: u8,
+}
+
+/// What befalls an effect while it runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Mishap {
+    None,
+    Crash,
+    Suspend,
+    Cancel,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) retries: u32,
+    pub(super) shell: bool,
+    pub(super) snapshots: bool,
+    pub(super) cap: Option<u64>,
+    /// By attempt; the last one stands for all after it.
+    pub(super) fates: Vec<Fate>,
+    /// One for each session or verification run; none once they are used up.
+    pub(super) mishaps: Vec<Mishap>,
+}
+
+pub(super) fn spec(world: &World) -> RunSpec {
+    RunSpec {
+        task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+        description: "mend it".into(),
+        acceptance_criteria: None,
+        workspace: "/w".into(),
+        agent: AgentSpec {
+            name: "a".into(),
+            kind: if world.shell {
+                AgentKind::Shell
+            } else {
+                AgentKind::Command
+            },
+            program: vec!["a".into()],
+            model: None,
+            base_url: None,
+            env: std::collections::BTreeMap::new(),
+            env_from: std::collections::BTreeMap::new(),
+            api_retries: 0,
+            deterministic: false,
+            prompt_as_argument: false,
+        },
+        verification: VerificationPlan::Steps {
+            steps: vec![Step::new(StepKind::Command, "c")],
+        },
+        max_verification_retries: world.retries,
+        verification_timeout_ms: 1000,
+        limits: SessionLimits {
+            wall_ms: 1,
+            silence_ms: 1,
+            max_turns: None,
+        },
+        budget: Budget {
+            cost_micro_usd: world.cap.map(MicroUsd),
+            ..Budget::default()
+        },
+        between_attempts: crate::model::BetweenAttempts::Keep,
+        on_exhausted: crate::model::OnExhausted::Best,
+        snapshots: world.snapshots,
+        selvedge_version: "test".into(),
+    }
+}
+
+pub(super) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>) -> Report {
+    let check = CheckReport {
+        kind: StepKind::Command,
+        target: "c".into(),
+        name: None,
+        status: match status {
+            ReportStatus::Pass => CheckStatus::Pass,
+            ReportStatus::Error => CheckStatus::Error,
+            _ => CheckStatus::Fail,
+        },
+        reason: None,
+        exit_code: None,
+        duration_ms: 1,
+        output: String::new(),
+        output_ref: None,
+        failures: Vec::new(),
+        digest: None,
+        tests: None,
+        marks: CheckMarks::default(),
+    };
+    // A second check holds on some trees only, so that some attempts are worth more than others.
+    let odd = tree
+        .as_ref()
+        .is_some_and(|tree| tree.as_str().ends_with('1'));
+    let second = if odd { CheckStatus::Pass } else { check.status };
+    let checks = vec![
+        check.clone(),
+        CheckReport {
+            target: "d".into(),
+            status: second,
+            ..check
+        },
+    ];
+    Report {
+        task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+        run_number,
+        status,
+        summary: ReportSummary::of(&checks),
+        checks,
+        gates: Vec::new(),
+        tree,
+        started_at: Timestamp::UNIX_EPOCH,
+        duration_ms: 1,
+    }
+}
+
+/// A driver without a world: the journal in memory, effects answered by fate.
+pub(super) struct Simulation {
+    pub(super) state: State,
+    pub(super) journal: Vec<Envelope>,
+}
+
+impl Simulation {
+    pub(super) fn say(&mut self, input: Input) {
+        let name = input.name();
+        let events = decide(&self.state, input).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for event in events {
+            let envelope = Envelope {
+                v: ENVELOPE_VERSION,
+                run_id: RunId::new(uuid::Uuid::from_u128(1)),
+                seq: self.state.seq + 1,
+                at: Timestamp::UNIX_EPOCH,
+                event,
+            };
+            self.state = evolve(std::mem::take(&mut self.state), &envelope);
+            self.journal.push(envelope);
+        }
+    }
+
+    pub(super) fn run(&self) -> &Run {
+        self.state.run.as_ref().unwrap()
+    }
+
+    /// Plays a world to its end.
+    pub(super) fn play(world: &World) -> Self {
+        let mut simulation = Self {
+            state: State::default(),
+            journal: Vec::new(),
+        };
+        let mut mishaps = world.mishaps.iter().copied();
+        simulation.say(Input::Create {
+            spec: Box::new(spec(world)),
+        });
+        for _ in 0..500 {
+            let run = simulation.run();
+            match run.control {
+                _ if run.finished => return simulation,
+                Control::Suspended => simulation.say(Input::Resume),
+                Control::Suspending | Control::Cancelling => simulation.say(Input::Settled),
+                Control::Running => simulation.carry_out(world, &mut mishaps),
+            }
+        }
+        panic!("the run does not end: {:#?}", simulation.journal)
+    }
+
+    pub(super) fn carry_out(&mut self, world: &World, mishaps: &mut impl Iterator<Item = Mishap>) {
+        let pending = self
+            .run()
+            .pending
+            .first()
+            .cloned()
+            .expect("something is to be done");
+        let effect = pending.id;
+        let number = self.run().attempts.len().saturating_sub(1);
+        let fate = world
+            .fates
+            .get(number)
+            .or(world.fates.last())
+            .unwrap()
+            .clone();
+        let reason = "test".to_owned();
+        match pending.kind {
+            EffectKind::Snapshot { .. } => {
+                let tree = TreeId::new(format!("t{}", fate.tree));
+                self.say(Input::Snapshotted {
+                    effect,
+                    tree,
+                    left_out: 0,
+                });
+            }
+            EffectKind::Restore { .. } => self.say(Input::Restored {
+                effect,
+                replaced: None,
+            }),
+            EffectKind::Execute { .. } => {
+                self.say(Input::Start { effect });
+                let cancelled = Fate {
+                    session: SessionStatus::Cancelled,
+                    ..fate.clone()
+                };
+                match mishaps.next().unwrap_or(Mishap::None) {
+                    Mishap::None => self.end_session(effect, &fate),
+                    Mishap::Crash => self.say(Input::Resume),
+                    Mishap::Suspend => {
+                        self.say(Input::Suspend { reason });
+                        self.end_session(effect, &cancelled);
+                    }
+                    Mishap::Cancel => {
+                        self.say(Input::Cancel { reason });
+                        self.end_session(effect, &cancelled);
+                    }
+                }
+            }
+            EffectKind::Verify { run_number } => match mishaps.next().unwrap_or(Mishap::None) {
+                Mishap::None => {
+                    let tree = self.run().attempts.last().unwrap().tree.clone();
+                    let report = Box::new(report(run_number, fate.report, tree));
+                    self.say(Input::Verified { effect, report });
+                }
+                Mishap::Crash => self.say(Input::Resume),
+                Mishap::Suspend => self.say(Input::Suspend { reason }),
+                Mishap::Cancel => self.say(Input::Cancel { reason }),
+            },
+        }
+    }
+
+    pub(super) fn end_session(&mut self, effect: EffectId, fate: &Fate) {
+        let cost = fate
+            .cost
+            .map_or(Cost::UNKNOWN, |it| Cost::reported(MicroUsd(it)));
+        let usage = Usage {
+            output: 3,
+            ..Usage::default()
+        };
+        let outcome = SessionOutcome {
+            usage,
+            cost,
+            ..SessionOutcome::new(fate.session)
+        };
+        self.say(Input::SessionEnded {
+            effect,
+            outcome: Box::new(outcome),
+        });
+    }
+
+    pub(super) fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+        self.journal
+            .iter()
+            .filter(|envelope| wanted(&envelope.event))
+            .count()
+    }
+}
