@@ -12,4 +12,5 @@
 mod claude_code;
 #[path = "../it/corrected.rs"]
 mod corrected;
+mod disk_full;
 mod stage;

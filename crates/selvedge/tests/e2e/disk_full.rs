@@ -1,0 +1,49 @@
+//! A disk that is full is infrastructure: exit 9, never a pass, and once there is room the run goes
+//! on. The disk is a small memory file system in a mount namespace of the test's own, so the suite
+//! needs a system that allows those.
+
+use selvedge_testkit::TestEnv;
+
+/// Runs `$SELVEDGE` in a state directory of three megabytes, then makes room and resumes.
+const SCRIPT: &str = r#"set -e
+mkdir -p "$XDG_STATE_HOME"
+mount -t tmpfs -o size=3m tmpfs "$XDG_STATE_HOME"
+set +e
+"$SELVEDGE" run x --agent-cmd true --check 'head -c 50000000 /dev/zero' --format json
+echo "full: $?"
+mount -o remount,size=200m "$XDG_STATE_HOME"
+"$SELVEDGE" resume --format json
+echo "resumed: $?"
+"$SELVEDGE" list
+"#;
+
+#[test]
+fn a_full_disk_is_never_a_pass_and_the_run_goes_on_once_there_is_room() {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("README", "a repository\n");
+    env.repo();
+    let script = ["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT];
+    let out = env
+        .command("unshare")
+        .args(script)
+        .env("SELVEDGE", env!("CARGO_BIN_EXE_selvedge"))
+        .run();
+    assert!(
+        out.stdout.contains("full: 9"),
+        "{}\n{}",
+        out.stdout,
+        out.stderr
+    );
+    assert!(out.stderr.contains("full"), "it says why: {}", out.stderr);
+    assert!(
+        out.stdout.contains("resumed: 0"),
+        "{}\n{}",
+        out.stdout,
+        out.stderr
+    );
+    assert!(
+        out.stdout.contains(r#""outcome":"verified""#),
+        "{}",
+        out.stdout
+    );
+}
