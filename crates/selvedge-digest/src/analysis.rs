@@ -27,6 +27,8 @@ pub struct Analysis {
     pub lines: u64,
     /// How many bytes the raw log has.
     pub(crate) bytes: u64,
+    /// How many lines tell of a failure or a warning, by a known format or by general signals.
+    pub(crate) telling: u64,
     /// The whole cleaned log, if it is small.
     pub(crate) whole: Option<String>,
     /// The failures are mere warnings: what failed may be told elsewhere.
@@ -70,6 +72,7 @@ impl Analysis {
             notes,
             lines: lines.total,
             bytes,
+            telling: lines.telling.max(found.total),
             whole,
             warnings_only: found.warnings_only,
             passages: rank(lines, &found.claimed),

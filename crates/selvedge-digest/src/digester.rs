@@ -131,7 +131,7 @@ impl Reader {
         Self {
             cleaner: Cleaner::default(),
             number: 0,
-            whole: None,
+            whole: Some(String::new()),
             bytes: 0,
             heading: String::new(),
             formats,
@@ -144,12 +144,11 @@ impl Reader {
         let text = self.cleaner.clean(frame);
         self.number += 1;
         self.bytes = self.bytes.saturating_add(text.len() + 1);
-        if self.bytes <= WHOLE_BYTES {
-            let whole = self.whole.get_or_insert_default();
+        if self.bytes > WHOLE_BYTES {
+            self.whole = None;
+        } else if let Some(whole) = &mut self.whole {
             whole.push_str(text);
             whole.push('\n');
-        } else {
-            self.whole = None;
         }
         let line = Line::new(self.number, text, &self.heading);
         let claim = self.formats.line(&line, &mut self.findings);

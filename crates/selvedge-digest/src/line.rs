@@ -95,7 +95,7 @@ impl Signals {
         self.0 & other.0 != 0
     }
 
-    fn scan(text: &str) -> Self {
+    pub(crate) fn scan(text: &str) -> Self {
         let mut found = Self::NONE;
         for hit in WORDS.find_iter(text) {
             found = found.with(TABLE[hit.pattern().as_usize()].1);

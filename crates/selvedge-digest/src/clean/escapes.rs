@@ -1,5 +1,21 @@
 //! Removes terminal escape sequences and control characters.
 
+/// The text without terminal escape sequences and control characters: each sequence goes whole,
+/// with its parameters. Lines stay lines, tabs stay tabs.
+///
+/// ```
+/// assert_eq!(selvedge_digest::strip_escapes("\x1b[1;31merror\x1b[0m: x\r\n"), "error: x\n");
+/// ```
+#[must_use]
+pub fn strip_escapes(text: &str) -> String {
+    let clean = |line: &str| {
+        let mut clean = String::with_capacity(line.len());
+        strip(line, &mut clean);
+        clean
+    };
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
 /// Appends `text` to `out` without its escape sequences and control characters. A backspace takes
 /// the character before it away, as it would on a screen.
 pub(super) fn strip(text: &str, out: &mut String) {
@@ -7,6 +23,7 @@ pub(super) fn strip(text: &str, out: &mut String) {
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => skip_sequence(&mut chars),
+            '\u{9b}' => skip_parameters(&mut chars),
             '\u{8}' => {
                 out.pop();
             }
@@ -21,9 +38,7 @@ pub(super) fn strip(text: &str, out: &mut String) {
 fn skip_sequence(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         // CSI: parameters and intermediates, then one final byte.
-        Some('[') => {
-            let _ = chars.find(|c| !matches!(c, ' '..='?'));
-        }
+        Some('[') => skip_parameters(chars),
         // OSC, DCS, SOS, PM, APC: up to BEL or to the string terminator (an escape and a mark).
         Some(']' | 'P' | 'X' | '^' | '_') => {
             let end = chars.find(|c| matches!(c, '\u{7}' | '\u{1b}'));
@@ -37,6 +52,10 @@ fn skip_sequence(chars: &mut std::str::Chars<'_>) {
         }
         _ => {}
     }
+}
+
+fn skip_parameters(chars: &mut std::str::Chars<'_>) {
+    let _ = chars.find(|c| !matches!(c, ' '..='?'));
 }
 
 #[cfg(test)]
@@ -54,6 +73,7 @@ mod tests {
             strip("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"),
             "alink"
         );
+        assert_eq!(strip("\u{9b}31mred\u{9b}0m"), "red");
         assert_eq!(strip("\x1b(Ba\x1b[2K\x1b[38;5;12mb\x1b[m"), "ab");
     }
 

@@ -8,6 +8,7 @@ mod escapes;
 mod frames;
 mod prefix;
 
+pub use escapes::strip_escapes;
 pub(crate) use frames::Frames;
 
 use prefix::Prefixes;

@@ -23,6 +23,8 @@ const TRAIL: u32 = 24;
 const REPEATS: u32 = 40;
 /// How many templates are counted.
 const TEMPLATES: usize = 50_000;
+/// From this weight on a line is counted as one that tells of trouble.
+const TELLING: u32 = 3;
 /// Without any of these a line has no weight, and needs no close look.
 const SIGNALS: Signals = Signals::BAD.with(Signals::PLACE).with(Signals::EXIT);
 
@@ -58,12 +60,16 @@ pub(crate) struct Telling {
     begun: u64,
     failed_command: u64,
     lines: u64,
+    weighty: u64,
 }
 
 impl Telling {
     /// Looks at the next line.
     pub(crate) fn line(&mut self, line: &Line<'_>, claim: Claim) {
         self.lines = line.number;
+        if claim == Claim::Chaff {
+            return;
+        }
         if line.is_blank() && self.recent.back().is_some_and(|last| last.text.is_empty()) {
             return;
         }
@@ -72,6 +78,7 @@ impl Telling {
             boundary,
             times: repeat,
         } = self.judge(line, claim);
+        self.weighty += u64::from(weight >= TELLING);
         let telling = weight > 0 && repeat < REPEATS;
         if telling {
             self.keep_recent(LEAD);
@@ -101,6 +108,7 @@ impl Telling {
             first_failed: self.first_failed,
             failed_command: self.failed_command,
             total: self.lines,
+            telling: self.weighty,
         }
     }
 
@@ -205,6 +213,8 @@ pub(crate) struct Lines {
     pub(crate) failed_command: u64,
     /// How many lines the cleaned log has.
     pub(crate) total: u64,
+    /// How many of them have a weight, those that are not kept included.
+    pub(crate) telling: u64,
 }
 
 fn clip(text: &str) -> &str {

@@ -153,7 +153,11 @@ static IN_NAME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static PLACED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    pattern(concat!(
         r#"^\s*(?:\[\w+\]\s+|File "?|at |--> |in )?"?(?:[A-Za-z]:)?[\w@~./\\+-]*\.?[A-Za-z]\w*"?(?::\d+(?::\d+)?:?\s|\(\d+(?:[,:]\d+)?\)\s?:|, line \d+)"#,
-    )
+        // The sort of the problem comes first, or the place is in brackets, or it comes last.
+        r#"|^[A-Z][^,:]{0,40}: [^,]{0,200}\.\w+"?, line \d+: "#,
+        r"|^\s*\[[\w@~./\\+-]+\.\w+:\d+(?::\d+)?\]\s",
+        r"|^[A-Z]+\d+: .*[\w/]\.\w+:\d+$",
+    ))
 });

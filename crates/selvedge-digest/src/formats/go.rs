@@ -28,6 +28,8 @@ pub(super) struct Go {
     verbose: bool,
     /// Under `# package`, compile errors follow.
     building: bool,
+    /// The test that failed last.
+    failed: String,
 }
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
@@ -114,6 +116,12 @@ impl Go {
             "SKIP" => findings.runs.test(TOOL, Outcome::Skipped, Some(id)),
             "FAIL" => {
                 findings.runs.test(TOOL, Outcome::Failed, Some(id));
+                // The other order: its part was told before it.
+                let told = self.failed.strip_prefix(id);
+                if self.remembered.is_empty() && told.is_some_and(|rest| rest.starts_with('/')) {
+                    return;
+                }
+                id.clone_into(&mut self.failed);
                 let mut draft = Draft::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id.to_owned());
                 for text in std::mem::take(&mut self.remembered) {
@@ -162,7 +170,7 @@ impl Go {
             self.close(findings);
             return findings.knows_tool(TOOL).then_some(Claim::Noise);
         }
-        if text.starts_with("# ") && text.contains(['/', '.']) && !text.contains("://") {
+        if text.strip_prefix("# ").is_some_and(is_package) {
             self.close(findings);
             self.building = true;
             return Some(Claim::Noise);
@@ -226,6 +234,12 @@ impl Go {
             findings.add(draft.found());
         }
     }
+}
+
+/// `example.com/shop/cart`, or `example.com/shop/cart [example.com/shop/cart.test]`.
+fn is_package(text: &str) -> bool {
+    let (path, test) = text.split_once(' ').unwrap_or((text, "["));
+    path.contains(['/', '.']) && !path.contains("://") && test.starts_with('[')
 }
 
 fn take_message(draft: &mut Draft, text: &str) {

@@ -6,6 +6,7 @@
 
 mod diagnostic;
 mod go;
+mod go_json;
 mod grouped;
 mod jest;
 mod jvm;
@@ -33,6 +34,8 @@ pub(crate) enum Claim {
     Foreign,
     /// The format's, and nothing that explains a failure.
     Noise,
+    /// The format's, in words for machines: what it says is recorded, nobody is to read it.
+    Chaff,
     /// The format's, and part of a failure, or a total.
     Evidence,
 }
@@ -61,10 +64,10 @@ struct Row {
 }
 
 /// The rows from here on read failures that are one line each, and do not read a flood of them.
-const ONE_LINERS: usize = 12;
+const ONE_LINERS: usize = 13;
 
 /// Earlier rows look at a line first.
-static TABLE: [Row; 15] = [
+static TABLE: [Row; 16] = [
     Row {
         starts: b"ewC",
         signals: Signals::NONE,
@@ -94,6 +97,11 @@ static TABLE: [Row; 15] = [
         starts: b"=-oF?#pf",
         signals: Signals::NONE,
         make: || Box::<go::Go>::default(),
+    },
+    Row {
+        starts: b"{",
+        signals: Signals::NONE,
+        make: || Box::<go_json::GoJson>::default(),
     },
     Row {
         starts: b"FPT",
@@ -145,7 +153,7 @@ static TABLE: [Row; 15] = [
 /// The formats at work on one log.
 #[derive(Debug)]
 pub(crate) struct Formats {
-    formats: Vec<Box<dyn Format>>,
+    readers: Vec<Box<dyn Format>>,
     /// For each byte a line may begin with, the formats to ask, as a bit set.
     by_start: Box<[u64; 256]>,
     /// The signals that some format asks for.
@@ -164,7 +172,7 @@ impl Formats {
             }
         }
         Self {
-            formats: TABLE.iter().map(|row| (row.make)()).collect(),
+            readers: TABLE.iter().map(|row| (row.make)()).collect(),
             by_start,
             signals: TABLE
                 .iter()
@@ -176,7 +184,7 @@ impl Formats {
     /// No format: the general signals alone.
     pub(crate) fn none() -> Self {
         Self {
-            formats: Vec::new(),
+            readers: Vec::new(),
             by_start: Box::new([0; 256]),
             signals: Signals::NONE,
             open: 0,
@@ -197,15 +205,15 @@ impl Formats {
         if findings.is_flooded() {
             asked &= (1 << ONE_LINERS) - 1;
         }
-        for (index, format) in self.formats.iter_mut().enumerate() {
+        for (index, reader) in self.readers.iter_mut().enumerate() {
             if asked >> index == 0 {
                 break;
             }
             if asked >> index & 1 == 0 {
                 continue;
             }
-            let claim = format.line(line, findings);
-            self.open = self.open & !(1 << index) | u64::from(format.is_open()) << index;
+            let claim = reader.line(line, findings);
+            self.open = self.open & !(1 << index) | u64::from(reader.is_open()) << index;
             if claim != Claim::Foreign {
                 return claim;
             }
@@ -215,8 +223,8 @@ impl Formats {
 
     /// The log has ended.
     pub(crate) fn finish(mut self, findings: &mut Findings) {
-        for format in &mut self.formats {
-            format.finish(findings);
+        for reader in &mut self.readers {
+            reader.finish(findings);
         }
     }
 }

@@ -17,7 +17,9 @@ const TOOL: &str = "tap";
 #[derive(Debug, Default)]
 pub(super) struct Tap {
     draft: Option<Draft>,
-    /// Where in the YAML block below a failure a line stands.
+    /// The indentation of the YAML block below a failure, while it is open.
+    yaml: Option<usize>,
+    /// What the lines of that block belong to.
     block: Block,
     begun: bool,
 }
@@ -27,6 +29,7 @@ enum Block {
     #[default]
     Other,
     Error,
+    Place,
     Stack,
 }
 
@@ -98,6 +101,7 @@ impl Tap {
             draft.failure.id = Some(id.to_owned());
             self.draft = Some(draft);
             self.block = Block::Other;
+            self.yaml = None;
             return Claim::Evidence;
         }
         Claim::Noise
@@ -108,51 +112,28 @@ impl Tap {
             return Claim::Foreign;
         };
         let body = line.body();
+        match (body, self.yaml) {
+            ("---", _) => {
+                self.yaml = Some(line.indent());
+                self.block = Block::Other;
+            }
+            ("...", Some(_)) => self.yaml = None,
+            (_, Some(indent)) => {
+                let key = (line.indent() == indent).then(|| key_of(body)).flatten();
+                match key {
+                    Some((key, value)) => self.block = entry(draft, key, value, body),
+                    None => inside(draft, self.block, line),
+                }
+            }
+            (_, None) => match body.strip_prefix('#') {
+                Some(comment) if comment.starts_with(" Subtest: ") => {}
+                Some(comment) => comment_of(draft, comment.trim()),
+                // Output between the tests is nobody's or another tool's.
+                None if !line.is_blank() => return Claim::Foreign,
+                None => {}
+            },
+        }
         draft.skip(line);
-        if let Some((key, value)) = body
-            .split_once(": ")
-            .or_else(|| Some((body.strip_suffix(':')?, "")))
-        {
-            let value = value.trim_matches(['\'', '"']);
-            match key {
-                "error" | "message" => {
-                    self.block = Block::Error;
-                    draft.message(value.trim_start_matches("|-"));
-                    return Claim::Evidence;
-                }
-                "location" | "at" | "# at" => {
-                    let value = value.rsplit_once('(').map_or(value, |(_, at)| at);
-                    if let Some(place) = colon_frame(value) {
-                        draft.place(place.file, place.line, place.column);
-                    }
-                    self.block = Block::Other;
-                }
-                "stack" => self.block = Block::Stack,
-                "expected" | "actual" | "got" | "operator" => {
-                    draft.message(body);
-                    self.block = Block::Other;
-                }
-                "failureType" | "code" | "name" | "duration_ms" | "type" => {
-                    self.block = Block::Other;
-                }
-                // Part of a message, which may hold colons.
-                _ => {}
-            }
-        }
-        match self.block {
-            Block::Error => draft.message(body),
-            Block::Stack => {
-                if let Some(place) = colon_frame(body).filter(|place| !is_foreign(place.file)) {
-                    draft.place(place.file, place.line, place.column);
-                    draft.excerpt(line);
-                }
-            }
-            Block::Other => {
-                if let Some(comment) = body.strip_prefix('#') {
-                    draft.message(comment.trim());
-                }
-            }
-        }
         Claim::Evidence
     }
 
@@ -170,5 +151,77 @@ impl Tap {
                 .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
             findings.add(draft.found());
         }
+    }
+}
+
+/// `key: value`, or `key:` with its value in the lines below.
+fn key_of(body: &str) -> Option<(&str, &str)> {
+    body.split_once(": ")
+        .or_else(|| Some((body.strip_suffix(':')?, "")))
+}
+
+/// Reads an entry of the YAML block; says what the lines below it, further in, belong to.
+fn entry(draft: &mut Draft, key: &str, value: &str, body: &str) -> Block {
+    let value = value.trim_matches(['\'', '"']);
+    match key {
+        "error" | "message" => {
+            draft.message(value.trim_start_matches(['|', '>', '-']));
+            Block::Error
+        }
+        "expected" | "actual" | "got" | "wanted" | "found" | "diff" | "operator" => {
+            draft.message(body);
+            Block::Error
+        }
+        "location" | "at" | "# at" | "file" | "fileName" | "line" | "lineNumber" => {
+            place(draft, key, value);
+            Block::Place
+        }
+        "stack" => Block::Stack,
+        _ => Block::Other,
+    }
+}
+
+/// Reads a line further in than the entries of the YAML block.
+fn inside(draft: &mut Draft, block: Block, line: &Line<'_>) {
+    let body = line.body();
+    match block {
+        Block::Error => draft.message(body),
+        Block::Place => {
+            if let Some((key, value)) = key_of(body) {
+                place(draft, key, value.trim_matches(['\'', '"']));
+            }
+        }
+        Block::Stack => {
+            if let Some(place) = colon_frame(body).filter(|place| !is_foreign(place.file)) {
+                draft.place(place.file, place.line, place.column);
+                draft.excerpt(line);
+            }
+        }
+        Block::Other => {}
+    }
+}
+
+/// `at: f (a.js:3:7)` in one, or `file: a.js` and `line: 3` apart.
+fn place(draft: &mut Draft, key: &str, value: &str) {
+    match key {
+        "file" | "fileName" => draft.place(value, None, None),
+        "line" | "lineNumber" => draft.failure.line = draft.failure.line.or(value.parse().ok()),
+        _ => {
+            let value = value.rsplit_once('(').map_or(value, |(_, at)| at);
+            if let Some(place) = colon_frame(value) {
+                draft.place(place.file, place.line, place.column);
+            }
+        }
+    }
+}
+
+/// Perl's `#   at t/a.t line 3.`, or a word about the failure.
+fn comment_of(draft: &mut Draft, comment: &str) {
+    let place = comment
+        .strip_prefix("at ")
+        .and_then(|rest| rest.trim_end_matches('.').rsplit_once(" line "));
+    match place {
+        Some((file, line)) => draft.place(file, line.parse().ok(), None),
+        None => draft.message(comment),
     }
 }

@@ -14,7 +14,7 @@ use crate::budget::{Budget, estimate_tokens};
 use crate::digester::Exit;
 use crate::record::Failure;
 use groups::{Group, fair_order, group};
-use page::{Page, clip, cost};
+use page::{Page, cost};
 
 /// The parts of a budget, in percent, that each step may fill, with all the steps before it. The
 /// telling lines that belong to no known format get what is left.
@@ -38,9 +38,12 @@ const WARNINGS: Shares = Shares {
     bodies: 50,
 };
 
+/// A log of so few lines that a single warning in it is worth showing.
+const SHORT_LOG: u64 = 60;
+
 /// Renders one analysis.
 pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
-    if analysis.exit.is_success() {
+    if analysis.exit.is_success() && !is_report(analysis) {
         return seal(passed(analysis), budget, analysis, 0);
     }
     if let Some(whole) = fitting_whole(analysis, budget) {
@@ -57,7 +60,7 @@ pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
     let heading = heading(analysis);
     if cost(&heading) + kept <= budget.tokens {
         page.push(&heading);
-    } else {
+    } else if !analysis.exit.is_success() {
         page.push(&status(analysis.exit));
     }
     let kept = if page.reserve(kept) { kept } else { 0 };
@@ -94,8 +97,18 @@ fn passed(analysis: &Analysis) -> String {
             )
         }
         Some(tests) => format!("ok: exit 0, {} tests passed\n", tests.passed),
-        None => format!("ok: exit 0, {} lines of output\n", analysis.lines),
+        None => {
+            let plural = if analysis.lines == 1 { "" } else { "s" };
+            format!("ok: exit 0, {} line{plural} of output\n", analysis.lines)
+        }
     }
+}
+
+/// Whether the output of a command that succeeded is what it was run for: the report of a linter
+/// or compiler that does not fail for warnings. A few of them in a long log are not.
+fn is_report(analysis: &Analysis) -> bool {
+    let dense = analysis.lines <= SHORT_LOG || analysis.telling * 10 >= analysis.lines;
+    analysis.tests.is_none() && analysis.telling > 0 && dense
 }
 
 /// The whole log under its heading, where it fits.
@@ -118,6 +131,9 @@ fn fitting_whole(analysis: &Analysis, budget: Budget<'_>) -> Option<String> {
 
 /// One line: how it ended, how many failures, how many tests.
 fn heading(analysis: &Analysis) -> String {
+    if analysis.exit.is_success() {
+        return passed(analysis).trim_end().to_owned();
+    }
     let mut line = status(analysis.exit);
     let total = analysis.failures_total;
     if total > 0 {
@@ -185,7 +201,7 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
             page.write(&format!("  also {}", told.members.join(", ")));
         }
         for line in &told.lines {
-            page.write(&format!("  {}", clip(line)));
+            page.write(&format!("  {line}"));
         }
     }
     told.iter().map(|told| 1 + count(told.members.len())).sum()

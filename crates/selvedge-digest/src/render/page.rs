@@ -9,11 +9,15 @@ const LINE_BYTES: usize = 300;
 
 /// What a line costs within a text, its newline included.
 pub(super) fn cost(line: &str) -> usize {
-    estimate_tokens(clip(line)) + 1
+    let head = clip(line);
+    estimate_tokens(head) + if head.len() < line.len() { 2 } else { 1 }
 }
 
+/// Ends a line that was cut.
+const CUT: &str = "…";
+
 /// The head of a line that is too long for a digest.
-pub(super) fn clip(line: &str) -> &str {
+fn clip(line: &str) -> &str {
     &line[..line.floor_char_boundary(LINE_BYTES)]
 }
 
@@ -51,9 +55,12 @@ impl Page {
 
     /// Writes a line that was paid for.
     pub(super) fn write(&mut self, line: &str) {
-        let line = clip(line);
-        self.said.insert(line.trim().to_owned());
-        self.text.push_str(line);
+        let head = clip(line);
+        self.said.insert(head.trim().to_owned());
+        self.text.push_str(head);
+        if head.len() < line.len() {
+            self.text.push_str(CUT);
+        }
         self.text.push('\n');
     }
 

@@ -39,6 +39,65 @@ fn success_is_one_short_line() {
 }
 
 #[test]
+fn the_report_of_a_linter_that_succeeds_is_shown() {
+    let text = "a.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n";
+    let digest = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
+    let digest = digest.render(Budget::default()).text;
+    assert_eq!(digest, format!("ok: exit 0, 1 line of output\n{text}"));
+}
+
+#[test]
+fn output_without_text_is_not_told_as_no_output() {
+    let text = |bytes: &[u8]| {
+        let analysis = analyse(bytes, Hints::default(), Exit::Code(1));
+        analysis.render(Budget::default()).text
+    };
+    assert_eq!(text(b""), "FAILED (exit 1)\nno output\n");
+    assert_eq!(
+        text(&vec![0; 70_000]),
+        "FAILED (exit 1)\nno readable text in 70000 bytes of output\n"
+    );
+}
+
+#[test]
+fn tap_is_read_with_its_diagnostics() {
+    let text = "TAP version 14\n1..3\nok 1 - loads\n\
+        not ok 2 - adds up\n  ---\n  message: \"expected 4, got 3\"\n  severity: fail\n  \
+        at: src/sum.js:7\n  ...\n\
+        not ok 3 - rounds\n#   Failed test 'rounds'\n#   at t/sum.t line 12.\n";
+    let analysis = fails(text);
+    let told: Vec<_> = analysis
+        .failures
+        .iter()
+        .map(|f| {
+            (
+                f.id.as_deref(),
+                f.file.as_deref(),
+                f.line,
+                f.summary.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                Some("adds up"),
+                Some("src/sum.js"),
+                Some(7),
+                "expected 4, got 3"
+            ),
+            (
+                Some("rounds"),
+                Some("t/sum.t"),
+                Some(12),
+                "Failed test 'rounds'"
+            ),
+        ]
+    );
+}
+
+#[test]
 fn a_small_log_is_shown_whole_and_clean() {
     let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(Budget::default());
     assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
