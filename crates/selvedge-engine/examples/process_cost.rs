@@ -1,5 +1,6 @@
 //! What a session costs: the time of `/bin/true` under a supervisor against a bare spawn, and how
-//! fast a flood passes and in how much memory. `cargo run --release --example process_cost`.
+//! fast a flood passes and in how much memory. `cargo run --release --example process_cost`, with
+//! the path of the `selvedge` program to measure what its size adds.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss)]
 
 use std::error::Error;
@@ -67,7 +68,10 @@ async fn measure() -> Result<(), Box<dyn Error>> {
 }
 
 async fn session(argv: &[&str], plan: Plan) -> Result<Ended, Box<dyn Error>> {
-    let supervisor = Supervisor::this_program();
+    let mut supervisor = Supervisor::this_program();
+    if let Some(program) = std::env::args_os().nth(1) {
+        supervisor.program = program.into();
+    }
     let command = Command::new(argv.iter().map(Into::into).collect(), "/", "cost.1");
     let prepared = Session::prepare(&supervisor, &command).await?;
     let ended = process::run(prepared, Limits::default(), plan, &CancellationToken::new()).await;

@@ -184,8 +184,9 @@ async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
         }
     }
     // A supervisor that was itself killed left its tree behind: its mark gives it away.
-    let swept =
-        tokio::task::spawn_blocking(move || selvedge_engine::process::sweep(&format!("{run_id}.")));
+    let swept = tokio::task::spawn_blocking(move || {
+        selvedge_engine::process::sweep_run(&run_id.to_string())
+    });
     let swept = swept.await.map_err(CliError::infrastructure)?;
     if swept.survivors.is_empty() {
         Ok(())

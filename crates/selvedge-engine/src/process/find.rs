@@ -7,14 +7,22 @@ use rustix::fs::{Access, access};
 
 /// The executable file that a program's name means when it is started in `cwd` with this `PATH`, as
 /// `execvp` finds it; none when there is none.
-pub fn find_program(program: &str, path: &OsStr, cwd: &Path) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(cwd.join(program)).filter(|file| is_executable(file));
+pub fn find_program(program: impl AsRef<OsStr>, path: &OsStr, cwd: &Path) -> Option<PathBuf> {
+    candidates(program.as_ref(), path, cwd)
+        .into_iter()
+        .find(|file| is_executable(file))
+}
+
+/// The files that the name may mean, first come first served.
+pub(super) fn candidates(program: &OsStr, path: &OsStr, cwd: &Path) -> Vec<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return vec![cwd.join(program)];
     }
     // An empty entry means the directory that the program is started in.
-    std::env::split_paths(path)
+    let directories = std::env::split_paths(path);
+    directories
         .map(|directory| cwd.join(directory).join(program))
-        .find(|file| is_executable(file))
+        .collect()
 }
 
 fn is_executable(file: &Path) -> bool {

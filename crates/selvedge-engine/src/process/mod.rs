@@ -39,4 +39,4 @@ pub use identity::Identity;
 pub use lock::{Liveness, wait_until_dead};
 pub use run::run;
 pub use session::{Lost, PrepareError, Prepared, Session, StartError};
-pub use sweep::sweep;
+pub use sweep::{sweep, sweep_run};

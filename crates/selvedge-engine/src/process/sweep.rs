@@ -5,29 +5,62 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::command::TAG_VARIABLE;
 use super::ended::{Method, ProcessName, TreeReport};
 
 /// How long killed processes may take to vanish until they count as survivors.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Which processes are meant.
+#[derive(Clone, Copy)]
+enum Mark<'a> {
+    /// Those of one session, by its whole tag.
+    Session(&'a str),
+    /// Those of every session of a run, by what stands before the tag's point.
+    Run(&'a str),
+}
+
 /// Kills every process whose environment carries this session's tag (`<run>.<n>`), this process
 /// excepted, and looks again until none is found. Blocks for some milliseconds.
 pub fn sweep(tag: &str) -> TreeReport {
-    sweep_where(tag, None)
+    sweep_where(Mark::Session(tag), None)
 }
 
-/// The same, and every process of the session (in the kernel's sense) that the lost supervisor
-/// led, whatever its environment says.
+/// The same for all sessions of a run, supervisors included.
+pub fn sweep_run(run: &str) -> TreeReport {
+    sweep_where(Mark::Run(run), None)
+}
+
+/// What a lost supervisor's session left: by its tag, and every process of the session (in the
+/// kernel's sense) that the supervisor led, whatever its environment says.
 pub(super) fn sweep_lost(tag: &str, supervisor: i32) -> TreeReport {
-    sweep_where(tag, Some(supervisor))
+    sweep_where(Mark::Session(tag), Some(supervisor))
 }
 
-fn sweep_where(tag: &str, session: Option<i32>) -> TreeReport {
+impl Mark<'_> {
+    /// Whether a process with this environment is meant.
+    fn is_on(self, environ: &[u8]) -> bool {
+        environ.split(|byte| *byte == 0).any(|variable| {
+            let tag = variable.strip_prefix(TAG_VARIABLE.as_bytes());
+            let Some(tag) = tag.and_then(|tag| tag.strip_prefix(b"=")) else {
+                return false;
+            };
+            match self {
+                Self::Session(meant) => tag == meant.as_bytes(),
+                Self::Run(run) => tag
+                    .strip_prefix(run.as_bytes())
+                    .is_some_and(|rest| rest.starts_with(b".")),
+            }
+        })
+    }
+}
+
+fn sweep_where(mark: Mark<'_>, session: Option<i32>) -> TreeReport {
     let deadline = Instant::now() + PATIENCE;
     let mut ended = BTreeMap::new();
     let mut pause = Duration::from_millis(1);
     let survivors = loop {
-        let found = kill_marked(tag, session);
+        let found = kill_marked(mark, session);
         if found.is_empty() || Instant::now() >= deadline {
             break found;
         }
@@ -54,16 +87,15 @@ fn names(processes: &BTreeMap<i32, String>) -> Vec<ProcessName> {
 
 /// Kills all that match now; returns them, whether or not they could be killed.
 #[cfg(target_os = "linux")]
-fn kill_marked(tag: &str, session: Option<i32>) -> BTreeMap<i32, String> {
+fn kill_marked(mark: Mark<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
     use super::proc;
     use rustix::process::Signal;
 
-    let mark = format!("{}={tag}", super::TAG_VARIABLE);
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = BTreeMap::new();
     for pid in proc::all().filter(|pid| *pid != own) {
         let is_meant = || {
-            carries(pid, mark.as_bytes())
+            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| mark.is_on(&environ))
                 || session.is_some_and(|id| proc::stat(pid).is_some_and(|s| s.session == id))
         };
         if !is_meant() {
@@ -79,18 +111,30 @@ fn kill_marked(tag: &str, session: Option<i32>) -> BTreeMap<i32, String> {
     found
 }
 
-#[cfg(target_os = "linux")]
-fn carries(pid: i32, mark: &[u8]) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == mark))
-}
-
 /// Other systems show no process's environment: all that can be done is the supervisor's session,
 /// which is a process group where the program made none of its own.
 #[cfg(not(target_os = "linux"))]
-fn kill_marked(_tag: &str, session: Option<i32>) -> BTreeMap<i32, String> {
+fn kill_marked(_mark: Mark<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
     if let Some(group) = session.and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     BTreeMap::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Mark;
+
+    #[test]
+    fn a_mark_is_a_whole_variable() {
+        let environ = b"A=SELVEDGE_SESSION=7.1\0SELVEDGE_SESSION=12.3\0SELVEDGE_SESSION_X=9.9\0";
+        assert!(Mark::Session("12.3").is_on(environ));
+        assert!(Mark::Run("12").is_on(environ));
+        for other in ["7.1", "12.", "12.33", "2.3", "9.9", ""] {
+            assert!(!Mark::Session(other).is_on(environ), "{other}");
+        }
+        for other in ["1", "12.", "12.3", "7", "9", ""] {
+            assert!(!Mark::Run(other).is_on(environ), "{other}");
+        }
+    }
 }

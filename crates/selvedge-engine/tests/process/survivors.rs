@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
 use selvedge_engine::process::{
-    Command, Ended, Exit, How, Liveness, Method, Session, StopSignal, wait_until_dead,
+    Command, Ended, Exit, How, Limits, Liveness, Method, Session, StopSignal, run, sweep,
+    sweep_run, wait_until_dead,
 };
-use selvedge_engine::process::{Limits, capture::Line, capture::Lines};
-use selvedge_engine::process::{capture::Plan, capture::StreamPlan, run, sweep};
 use tokio_util::sync::CancellationToken;
 
 use super::{PROBE, command, supervisor, tag, tagged};
@@ -146,4 +146,34 @@ async fn the_supervisor_is_deaf_to_signals_of_its_tree() {
     let command = super::shell("for s in TERM INT HUP QUIT USR1; do kill -$s $PPID; done; exit 3");
     let ended = super::run(&command).await;
     assert!(matches!(ended.how, How::Exited(3)), "{:?}", ended.how);
+}
+
+/// The last resort, when no supervisor is left that could tell.
+#[test]
+fn none_of_a_run_that_is_swept_and_nothing_of_another() {
+    let linger = |tag: &str| {
+        let mut linger = std::process::Command::new(PROBE);
+        linger
+            .arg("linger")
+            .env("SELVEDGE_SESSION", tag)
+            .stdout(Stdio::piped());
+        let mut child = linger.spawn().unwrap();
+        let mut ready = BufReader::new(child.stdout.take().unwrap());
+        ready.read_line(&mut String::new()).unwrap();
+        child
+    };
+    let (run, other) = (tag().replace('.', "-"), tag());
+    let mut swept = [linger(&format!("{run}.1")), linger(&format!("{run}.2"))];
+    let mut spared = linger(&other);
+
+    let report = sweep_run(&run);
+    assert_eq!((report.ended, report.survivors), (2, vec![]));
+    assert!(
+        swept
+            .iter_mut()
+            .all(|child| !child.wait().unwrap().success())
+    );
+    assert!(spared.try_wait().unwrap().is_none());
+    assert_eq!(sweep(&other).ended, 1);
+    assert!(!spared.wait().unwrap().success());
 }

@@ -12,6 +12,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use crate::process::ended::{SpawnFailure, SpawnFailureKind};
+use crate::process::find;
 use crate::process::wire::{Spec, StdinSpec};
 
 /// Where the C library looks when there is no `PATH`.
@@ -84,23 +85,19 @@ fn enter(cwd: &Path) -> Result<(), SpawnFailure> {
 /// The path of a program, by the `PATH` that it will have itself.
 fn find(name: &OsStr, env: &[(OsString, OsString)], cwd: &Path) -> Result<PathBuf, SpawnFailure> {
     if name.as_encoded_bytes().contains(&b'/') {
+        // The attempt itself tells best what is wrong with it.
         return Ok(cwd.join(name));
     }
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
-    let mut forbidden = None;
-    for directory in std::env::split_paths(path) {
-        let candidate = cwd.join(directory).join(name);
-        if !candidate.is_file() {
-            continue;
-        }
-        if rustix::fs::access(&candidate, Access::EXEC_OK).is_ok() {
-            return Ok(candidate);
-        }
-        forbidden.get_or_insert(candidate);
+    if let Some(program) = find::find_program(name, path, cwd) {
+        return Ok(program);
     }
-    if let Some(path) = forbidden {
-        return Err(explain(&Errno::ACCESS.into(), &path));
+    let mut files = find::candidates(name, path, cwd)
+        .into_iter()
+        .filter(|file| file.is_file());
+    if let Some(forbidden) = files.next() {
+        return Err(explain(&Errno::ACCESS.into(), &forbidden));
     }
     let message = format!("no program {} in PATH", name.to_string_lossy());
     let errno = Some(Errno::NOENT.raw_os_error());
