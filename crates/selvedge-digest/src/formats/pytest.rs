@@ -24,6 +24,10 @@ pub(super) struct Pytest {
     draft: Option<Draft>,
     /// The captured output of a test follows; it seldom explains the failure.
     captured: bool,
+    /// Within a frame of a library, told by the place that heads it.
+    foreign: bool,
+    /// The exception's message is led by a place and source, as a syntax error's is.
+    led: bool,
     pending: Vec<Draft>,
     /// The pending failures of this name that have no full id yet.
     unnamed: HashMap<String, VecDeque<usize>>,
@@ -148,6 +152,8 @@ impl Pytest {
             draft.failure.id = Some(name.to_owned());
             self.draft = Some(draft);
             self.captured = false;
+            self.foreign = false;
+            self.led = false;
             return Claim::Evidence;
         }
         if text.starts_with("$ ") || text.starts_with("make") {
@@ -169,22 +175,37 @@ impl Pytest {
             draft.skip(line);
             return Claim::Evidence;
         }
+        let place = text.contains(".py").then(|| PLACE.captures(text)).flatten();
+        if let Some(place) = &place {
+            self.foreign = is_foreign(&place["file"]);
+        } else if text.starts_with("<frozen ") {
+            self.foreign = true;
+        } else if text.starts_with("_ _ _") || text.starts_with("E  ") {
+            self.foreign = false;
+        }
+        if self.foreign {
+            draft.skip(line);
+            return Claim::Evidence;
+        }
         let native = draft.failure.message.is_none() && EXCEPTION.is_match(text);
         if native {
             draft.message(text);
             draft.excerpt(line);
         } else if let Some(message) = text.strip_prefix("E  ") {
-            draft.message(message.strip_prefix(' ').unwrap_or(message));
+            let message = message.strip_prefix(' ').unwrap_or(message);
+            self.led |= draft.failure.message.is_none() && python_frame(message).is_some();
+            self.led &= !EXCEPTION.is_match(message);
+            if !self.led {
+                draft.message(message);
+            }
             draft.excerpt(line);
         } else if text.starts_with("_ _ _") {
             draft.skip(line);
         } else {
             draft.excerpt(line);
         }
-        if let Some(place) = text.contains(".py").then(|| PLACE.captures(text)).flatten() {
-            if !is_foreign(&place["file"]) {
-                draft.place_again(&place["file"], place["line"].parse().ok(), None);
-            }
+        if let Some(place) = place {
+            draft.place_again(&place["file"], place["line"].parse().ok(), None);
         } else if let Some(place) = python_frame(text).filter(|place| !is_foreign(place.file)) {
             draft.place_again(place.file, place.line, None);
         }
