@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Control, Input, Run, State};
 use selvedge_core::model::{Outcome, RunId, RunSpec, Timestamp, exit_code};
-use selvedge_engine::process::{Liveness, Supervisor, wait_until_dead};
+use selvedge_engine::process::{Liveness, Supervisor, sweep_run, wait_until_dead};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 use selvedge_engine::{DriveError, Driver, Observer, Site, Stop};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,7 +20,7 @@ use crate::output::human::Human;
 use crate::output::{Format, human, json};
 
 /// How long the supervisors of a run that died may take to end its processes.
-const OLD_TREE: Duration = Duration::from_secs(30);
+const OLD_TREE: Duration = Duration::from_secs(15);
 
 /// Begins a run and carries it through.
 pub(crate) fn begin(home: &Home, spec: RunSpec, format: Format) -> Result<u8, CliError> {
@@ -165,36 +165,31 @@ impl Launch<'_> {
 }
 
 /// Resuming begins only when nothing of the old process tree lives: its supervisors end it when
-/// their parent dies, and hold a lock until they have.
+/// their parent dies, and hold a lock until they have. A supervisor that was itself killed, or
+/// stopped, left its tree behind: the mark in its environment gives it away.
 async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
-    let lock = site.lock();
-    match wait_until_dead(&lock, OLD_TREE).await {
-        Ok(Liveness::Dead) => {}
-        Ok(Liveness::Alive) => {
-            return Err(
-                CliError::infrastructure("processes of this run are still being ended")
-                    .hint("try again in a moment"),
-            );
-        }
-        Err(error) => {
-            let lock = lock.display();
-            return Err(CliError::infrastructure(format!(
-                "cannot look at {lock}: {error}"
-            )));
-        }
-    }
-    // A supervisor that was itself killed left its tree behind: its mark gives it away.
-    let swept = tokio::task::spawn_blocking(move || {
-        selvedge_engine::process::sweep_run(&run_id.to_string())
-    });
+    let _ = old_tree(site).await?;
+    let swept = tokio::task::spawn_blocking(move || sweep_run(&run_id.to_string()));
     let swept = swept.await.map_err(CliError::infrastructure)?;
-    if swept.survivors.is_empty() {
-        Ok(())
-    } else {
-        Err(CliError::infrastructure(
+    if !swept.survivors.is_empty() {
+        return Err(CliError::infrastructure(
             "processes of this run cannot be ended",
-        ))
+        ));
     }
+    match old_tree(site).await? {
+        Liveness::Dead => Ok(()),
+        Liveness::Alive => {
+            let error = CliError::infrastructure("processes of this run are still being ended");
+            Err(error.hint("try again in a moment"))
+        }
+    }
+}
+
+async fn old_tree(site: &Site) -> Result<Liveness, CliError> {
+    let lock = site.lock();
+    let looked = wait_until_dead(&lock, OLD_TREE).await;
+    let lock = lock.display();
+    looked.map_err(|error| CliError::infrastructure(format!("cannot look at {lock}: {error}")))
 }
 
 /// The exit code of the signal that stopped the run, for when it did.
