@@ -98,6 +98,32 @@ fn tap_is_read_with_its_diagnostics() {
 }
 
 #[test]
+fn a_coverage_table_after_the_failures_hides_none_of_them() {
+    let mut text = String::from_utf8(log("pytest_quiet.log")).unwrap();
+    let summary = text.find("=== short test summary").unwrap();
+    let table: String = (0..121)
+        .map(|n| {
+            format!(
+                "src/pkg/module_{n}.py    1{n}   {n}   9{}%   1{n}-2{n}, 3{n}\n",
+                n % 10
+            )
+        })
+        .collect();
+    let at = text[..summary].rfind('\n').unwrap() + 1;
+    text.insert_str(at, &table);
+    let digest = fails(&text).render(Budget::default()).text;
+    for (id, line) in [
+        ("test_shop.py::TestReceipt::test_till", 15),
+        ("test_shop.py::test_total[prices1-3]", 20),
+        ("test_shop.py::test_total[prices2-6]", 20),
+        ("test_shop.py::TestReceipt::test_load", 9),
+    ] {
+        let told = format!("{id} (line {line})");
+        assert!(digest.contains(&told), "{told} in {digest}");
+    }
+}
+
+#[test]
 fn a_small_log_is_shown_whole_and_clean() {
     let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(Budget::default());
     assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
