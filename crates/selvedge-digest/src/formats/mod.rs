@@ -129,7 +129,7 @@ static TABLE: [Row; 16] = [
         make: || Box::<jvm::Jvm>::default(),
     },
     Row {
-        starts: b"0123456789TEF",
+        starts: b"0123456789TEFP",
         signals: Signals::NONE,
         make: || Box::<numbered::Numbered>::default(),
     },

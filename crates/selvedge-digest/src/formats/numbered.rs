@@ -21,6 +21,8 @@ pub(super) struct Numbered {
     dialect: Option<&'static str>,
     /// `N passing`, `N failing` and `N pending` come in lines of their own.
     mocha: Option<Totals>,
+    /// Within RSpec's list of pending examples, which are numbered like failures.
+    pending: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +69,18 @@ impl Format for Numbered {
             self.draft = Some(Draft::new(FailureKind::Test, "minitest", line));
             return Claim::Evidence;
         }
+        if line.text.starts_with("Pending:") || line.text.starts_with("Failures:") {
+            self.close(findings);
+            self.pending = line.text.starts_with('P');
+            return Claim::Foreign;
+        }
         let body = line.body();
         let numbered = body.starts_with(|c: char| c.is_ascii_digit());
         if numbered && let Some(heading) = HEADING.captures(line.text) {
             self.close(findings);
+            if self.pending {
+                return Claim::Noise;
+            }
             let title = &heading["title"];
             let mut draft = Draft::new(FailureKind::Test, self.dialect.unwrap_or("tests"), line);
             draft.excerpt(line);
@@ -136,7 +146,7 @@ impl Numbered {
             self.part = Part::Stack;
         }
         if self.part == Part::Message {
-            draft.message(body);
+            message(draft, body);
         }
         draft.excerpt(line);
         Claim::Evidence
@@ -163,7 +173,6 @@ impl Numbered {
             self.dialect = Some("rspec");
             self.part = Part::Message;
             draft.failure.id = Some(self.title.join(" "));
-            draft.message(body);
         } else if let Some(place) =
             colon_frame(body).filter(|_| !body.contains(' ') && self.title.len() == 1)
         {
@@ -184,7 +193,7 @@ impl Numbered {
             self.title.push(last.to_owned());
             draft.failure.id = Some(self.title.join(" "));
             self.part = Part::Message;
-        } else if self.title[0].contains("::") && self.title.len() == 1 {
+        } else if self.title.len() == 1 && is_php_test(&self.title[0]) {
             self.dialect = Some("phpunit");
             draft.failure.id = Some(self.title[0].clone());
             draft.message(body);
@@ -288,4 +297,24 @@ impl Numbered {
             findings.runs.close("mocha", totals);
         }
     }
+}
+
+/// Adds a line to the message; the class of an exception on a line of its own heads the next.
+fn message(draft: &mut Draft, body: &str) {
+    match &mut draft.failure.message {
+        Some(class) if class.ends_with(':') && !class.contains([' ', '\n']) => {
+            class.push(' ');
+            class.push_str(body);
+        }
+        _ => draft.message(body),
+    }
+}
+
+/// `Tests\CartTest::testTotal with data set #0`; in Ruby a class would follow the colons.
+fn is_php_test(title: &str) -> bool {
+    title
+        .split(' ')
+        .next()
+        .and_then(|word| word.rsplit_once("::"))
+        .is_some_and(|(_, test)| test.starts_with(|c: char| c.is_ascii_lowercase()))
 }

@@ -124,6 +124,24 @@ fn a_coverage_table_after_the_failures_hides_none_of_them() {
 }
 
 #[test]
+fn pending_examples_are_no_failures() {
+    let analysis = fails(
+        "Pending: (Failures listed here are expected)\n\n  1) Loom weaves silk\n     \
+         # Not yet implemented\n     # ./spec/loom_spec.rb:3\n\nFailures:\n\n  \
+         1) Mill::Loom weaves wool\n     Failure/Error: @yarn = Wool[]\n\n     NameError:\n       \
+         uninitialized constant Mill::Wool\n     # ./lib/mill/loom.rb:9:in 'yarn'\n\n\
+         2 examples, 1 failure, 1 pending\n",
+    );
+    let told: Vec<_> = analysis
+        .failures
+        .iter()
+        .map(|f| (f.id.as_deref(), f.summary.as_str()))
+        .collect();
+    let summary = "NameError: uninitialized constant Mill::Wool";
+    assert_eq!(told, [(Some("Mill::Loom weaves wool"), summary)]);
+}
+
+#[test]
 fn a_small_log_is_shown_whole_and_clean() {
     let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(Budget::default());
     assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
