@@ -59,7 +59,8 @@ fn input_goes_in_whole_and_output_comes_out_whole() {
 #[test]
 fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
     let env = env();
-    let signals: [fn(&Child); 3] = [Child::interrupt, Child::terminate, Child::kill];
+    // SIGINT is left out: where a shell runs the tests in the background, children ignore it.
+    let signals: [fn(&Child); 2] = [Child::terminate, Child::kill];
     let codes = signals.map(|signal| {
         let child = env
             .command("sh")
@@ -69,7 +70,7 @@ fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
         signal(&child);
         child.wait().code
     });
-    assert_eq!(codes, [130, 143, 137]);
+    assert_eq!(codes, [143, 137]);
 }
 
 #[test]
