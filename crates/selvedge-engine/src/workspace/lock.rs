@@ -60,8 +60,11 @@ impl WorkspaceLock {
 
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
-        // Closing the file unlocks it; a name left behind would only mislead a reader.
+        // A name left behind would only mislead a reader.
         let _ = self.file.set_len(0);
+        // Closing the file is not enough: a child that was just forked shares it until it executes
+        // its own program.
+        let _ = self.file.unlock();
     }
 }
 
