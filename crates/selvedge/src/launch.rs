@@ -130,16 +130,15 @@ impl Launch<'_> {
             now: Timestamp::now,
             stop,
         };
-        let state = driver
-            .drive(self.run_id, state, first)
-            .await
-            .map_err(|error| match error {
-                DriveError::Illegal(error) => CliError::usage(error),
-                error => CliError::infrastructure(error).hint(format!(
-                    "once mended: selvedge resume {}",
-                    self.run_id.short()
-                )),
-            })?;
+        let driven = driver.drive(self.run_id, state, first).await;
+        site.supervisor.retire().await;
+        let state = driven.map_err(|error| match error {
+            DriveError::Illegal(error) => CliError::usage(error),
+            error => CliError::infrastructure(error).hint(format!(
+                "once mended: selvedge resume {}",
+                self.run_id.short()
+            )),
+        })?;
         let Some(run) = &state.run else {
             return Err(CliError::infrastructure("the run has no state"));
         };
@@ -159,7 +158,7 @@ impl Launch<'_> {
         Ok(Site {
             run_dir: home.make_run_dir(self.run_id)?,
             workspace,
-            supervisor: Supervisor::this_program(),
+            supervisor: Supervisor::this_program().keeping_a_spare(),
         })
     }
 }

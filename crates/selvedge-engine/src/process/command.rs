@@ -7,20 +7,52 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::spare::Spare;
+
 /// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
 /// [`sweep`](super::sweep) finds a tree whose supervisor died.
 pub const TAG_VARIABLE: &str = "SELVEDGE_SESSION";
 
 /// The program that calls [`supervisor::main`](super::supervisor::main).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Supervisor {
     /// Its path; it is not looked up in `PATH`.
     pub program: PathBuf,
     /// The arguments that make it call the supervisor.
     pub args: Vec<OsString>,
+    pub(super) spare: Spare,
 }
 
 impl Supervisor {
+    /// A program, and the arguments that make it call the supervisor.
+    pub fn new(program: impl Into<PathBuf>, args: impl IntoIterator<Item = OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().collect(),
+            spare: Spare::default(),
+        }
+    }
+
+    /// The same, with the next session's supervisor started ahead while a session runs: for a run
+    /// of many sessions. [`retire`](Self::retire) ends the last spare.
+    #[must_use]
+    pub fn keeping_a_spare(self) -> Self {
+        Self {
+            spare: Spare::kept(),
+            ..self
+        }
+    }
+
+    /// Ends the spare, if there is one, and waits until it is gone.
+    pub async fn retire(&self) {
+        if let Some(waiting) = self.spare.take() {
+            let mut child = waiting.child;
+            drop(waiting.control);
+            // It has started nothing: the closed socket ends it at once.
+            let _ = child.wait().await;
+        }
+    }
+
     /// The running program itself with a hidden subcommand. `/proc/self/exe` names the very file
     /// that runs, also when an upgrade has replaced its path since, so that both ends of the
     /// control socket always speak the same language.
@@ -30,10 +62,7 @@ impl Supervisor {
         } else {
             std::env::current_exe().unwrap_or_else(|_| PathBuf::from("selvedge"))
         };
-        Self {
-            program,
-            args: vec![OsString::from("__supervise")],
-        }
+        Self::new(program, [OsString::from("__supervise")])
     }
 }
 

@@ -20,6 +20,7 @@ mod identity;
 mod lock;
 mod run;
 mod session;
+mod spare;
 mod sweep;
 mod wire;
 

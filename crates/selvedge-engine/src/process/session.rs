@@ -2,37 +2,31 @@
 //! how things go. Dropping any of it closes the control socket, and the supervisor then kills
 //! whatever runs: there is no way to forget a tree.
 
-use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
-use std::process::Stdio;
+use std::io::{self, PipeReader};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Child;
 
-use super::command::{Command, Streams, Supervisor, TAG_VARIABLE};
+use super::command::{Command, Streams, Supervisor};
 use super::ended::{Exit, SpawnFailure, TreeReport, Usage};
 use super::identity::Identity;
+use super::spare::Waiting;
 use super::sweep::sweep_lost;
 use super::wire::{self, Order, Report, Spec};
 
 /// A supervisor that has not spoken for so long never will. Generous: the machine may be busy.
 const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
-/// The larger the pipe, the fewer switches between a program that floods and the reader; but what
-/// an unprivileged user may have in all pipes together is 64 MiB, which others need too.
-#[cfg(target_os = "linux")]
-const PIPE_BYTES: usize = 256 << 10;
-
 /// A supervisor that is ready and has started nothing yet.
 #[derive(Debug)]
 #[must_use = "dropping it ends the session before it began"]
 pub struct Prepared {
     pub(super) session: Session,
+    /// Where the next session's supervisor comes from.
+    through: Supervisor,
 }
 
 /// A program that runs.
@@ -101,23 +95,51 @@ pub(super) enum News {
 }
 
 impl Session {
-    /// Starts a supervisor and waits until it holds the lock and is ready to start the command.
+    /// Starts a supervisor, or takes the spare, and waits until it holds the lock and is ready to
+    /// start the command.
     pub async fn prepare(
         supervisor: &Supervisor,
         command: &Command,
     ) -> Result<Prepared, PrepareError> {
-        let mut session = Self::spawn(supervisor, command).map_err(|source| {
+        if let Some(waiting) = supervisor.spare.take() {
+            match Self::brief(waiting, supervisor, command).await {
+                // A spare that died meanwhile has started nothing: another one takes its place.
+                Err(PrepareError::Lost) => {}
+                answer => return answer,
+            }
+        }
+        let waiting = Waiting::start(supervisor, &command.tag).map_err(|source| {
             let program = supervisor.program.display().to_string();
             PrepareError::Spawn { program, source }
         })?;
+        Self::brief(waiting, supervisor, command).await
+    }
+
+    /// Tells a waiting supervisor what it is for.
+    async fn brief(
+        waiting: Waiting,
+        supervisor: &Supervisor,
+        command: &Command,
+    ) -> Result<Prepared, PrepareError> {
         let spec = wire::encode(&Spec::from(command)).map_err(|_| PrepareError::Lost)?;
+        let (read, write) = waiting.control.into_split();
+        let mut session = Self {
+            control: Control {
+                lines: BufReader::new(read).lines(),
+                write,
+            },
+            identity: waiting.identity,
+            supervisor: waiting.child,
+            tag: command.tag.clone(),
+            output: Some(match command.streams {
+                Streams::Merged => (waiting.stdout, None),
+                Streams::Separate => (waiting.stdout, Some(waiting.stderr)),
+            }),
+            graces: command.grace.saturating_add(command.leftover_grace),
+        };
         let ready = async {
-            session
-                .control
-                .write
-                .write_all(&spec)
-                .await
-                .map_err(|_| PrepareError::Lost)?;
+            let told = session.control.write.write_all(&spec).await;
+            told.map_err(|_| PrepareError::Lost)?;
             match session.control.next().await {
                 Ok(Report::Ready) => Ok(()),
                 Ok(Report::Refused { message }) => Err(PrepareError::Refused(message)),
@@ -126,41 +148,9 @@ impl Session {
         };
         let answer = tokio::time::timeout(ANSWER_WITHIN, ready).await;
         answer.map_err(|_| PrepareError::Lost).flatten()?;
-        Ok(Prepared { session })
-    }
-
-    fn spawn(supervisor: &Supervisor, command: &Command) -> io::Result<Self> {
-        let (ours, theirs) = StdUnixStream::pair()?;
-        ours.set_nonblocking(true)?;
-        let (stdout, stdout_write) = output_pipe()?;
-        let (stderr, stderr_write) = match command.streams {
-            Streams::Merged => (None, stdout_write.try_clone()?),
-            Streams::Separate => {
-                let (read, write) = output_pipe()?;
-                (Some(read), write)
-            }
-        };
-        // An environment of its own: the tree could read the main program's secrets from it.
-        let child = tokio::process::Command::new(&supervisor.program)
-            .arg0("selvedge-supervisor")
-            .args(&supervisor.args)
-            .env_clear()
-            .env(TAG_VARIABLE, &command.tag)
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::from(stdout_write))
-            .stderr(Stdio::from(stderr_write))
-            .spawn()?;
-        let (read, write) = UnixStream::from_std(ours)?.into_split();
-        Ok(Self {
-            control: Control {
-                lines: BufReader::new(read).lines(),
-                write,
-            },
-            identity: Identity::of(child.id().unwrap_or_default()),
-            supervisor: child,
-            tag: command.tag.clone(),
-            output: Some((stdout, stderr)),
-            graces: command.grace.saturating_add(command.leftover_grace),
+        Ok(Prepared {
+            session,
+            through: supervisor.clone(),
         })
     }
 
@@ -247,7 +237,11 @@ impl Prepared {
         self.session.control.tell(Order::Go).await;
         let answer = tokio::time::timeout(ANSWER_WITHIN, self.session.control.next()).await;
         match answer.map_err(|_| Lost)?? {
-            Report::Started { .. } => Ok(()),
+            Report::Started { .. } => {
+                let (through, tag) = (self.through.clone(), self.session.tag.clone());
+                tokio::spawn(async move { through.spare.fill(&through, &tag) });
+                Ok(())
+            }
             Report::SpawnFailed(failure) => Err(failure.into()),
             _ => Err(Lost.into()),
         }
@@ -268,15 +262,4 @@ impl Control {
             Ok(None) | Err(_) => Err(Lost),
         }
     }
-}
-
-/// A pipe whose reading end does not block; the writing end is the program's and does.
-fn output_pipe() -> io::Result<(PipeReader, PipeWriter)> {
-    let (read, write) = io::pipe()?;
-    let flags = rustix::fs::fcntl_getfl(read.as_fd())?;
-    rustix::fs::fcntl_setfl(read.as_fd(), flags | rustix::fs::OFlags::NONBLOCK)?;
-    // The system may refuse when a user has many pipes; the ordinary size works as well.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
-    Ok((read, write))
 }

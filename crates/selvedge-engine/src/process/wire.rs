@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::command::{Command, Stdin, StopSignal, TAG_VARIABLE};
+use super::command::{Command, Stdin, StopSignal, Streams, TAG_VARIABLE};
 use super::ended::{Exit, SpawnFailure, TreeReport, Usage};
 
 /// The first line, from the main program: all that the supervisor needs to know.
@@ -20,6 +20,8 @@ pub(super) struct Spec {
     pub(super) env: Vec<(Bytes, Bytes)>,
     pub(super) cwd: Bytes,
     pub(super) stdin: StdinSpec,
+    /// Whether standard error goes where standard output goes.
+    pub(super) merged: bool,
     pub(super) lock: Option<Bytes>,
     pub(super) stop: StopSignal,
     pub(super) grace: Duration,
@@ -123,6 +125,7 @@ impl From<&Command> for Spec {
                 Stdin::Null => StdinSpec::Null,
                 Stdin::File(path) => StdinSpec::File(path.as_os_str().into()),
             },
+            merged: command.streams == Streams::Merged,
             lock: command.lock.as_ref().map(|path| path.as_os_str().into()),
             stop: command.stop,
             grace: command.grace,

@@ -64,10 +64,10 @@ impl Stage {
             run_dir: self.root().join("run"),
             tag: format!("agents-{}.{number}", std::process::id()),
             lock: self.root().join("run/lock"),
-            supervisor: Supervisor {
-                program: env!("CARGO_BIN_EXE_selvedge-engine-probe").into(),
-                args: vec!["__supervise".into()],
-            },
+            supervisor: Supervisor::new(
+                env!("CARGO_BIN_EXE_selvedge-engine-probe"),
+                ["__supervise".into()],
+            ),
         }
     }
 }

@@ -20,10 +20,7 @@ use tokio_util::sync::CancellationToken;
 const PROBE: &str = env!("CARGO_BIN_EXE_selvedge-engine-probe");
 
 fn supervisor() -> Supervisor {
-    Supervisor {
-        program: PROBE.into(),
-        args: vec!["__supervise".into()],
-    }
+    Supervisor::new(PROBE, ["__supervise".into()])
 }
 
 /// A tag that no other session has, of this or another run of the tests.

@@ -42,11 +42,7 @@ fn own_path() -> io::Result<PathBuf> {
 }
 
 fn supervisor() -> io::Result<Supervisor> {
-    let args = vec!["__supervise".into()];
-    Ok(Supervisor {
-        program: own_path()?,
-        args,
-    })
+    Ok(Supervisor::new(own_path()?, ["__supervise".into()]))
 }
 
 /// Runs a session as the main program does, passes on its output, and waits to be killed.

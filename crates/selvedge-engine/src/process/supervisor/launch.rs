@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,6 +45,7 @@ pub(super) fn launch(spec: &Spec) -> Result<i32, SpawnFailure> {
         .envs(env)
         .current_dir(&cwd)
         .stdin(stdin(&spec.stdin)?)
+        .stderr(stderr(spec.merged)?)
         .process_group(0)
         .spawn()
         .map_err(|error| explain(&error, &program))?;
@@ -62,6 +64,18 @@ fn stdin(spec: &StdinSpec) -> Result<Stdio, SpawnFailure> {
             })
         }
     }
+}
+
+/// Our own, or a second hold on our standard output.
+fn stderr(merged: bool) -> Result<Stdio, SpawnFailure> {
+    if !merged {
+        return Ok(Stdio::inherit());
+    }
+    let again = io::stdout().as_fd().try_clone_to_owned();
+    again.map(Stdio::from).map_err(|error| {
+        let message = format!("cannot merge the outputs: {error}");
+        failure(SpawnFailureKind::Other, error.raw_os_error(), message)
+    })
 }
 
 /// Whether the directory can be entered; the spawn itself does not say which path an error is
