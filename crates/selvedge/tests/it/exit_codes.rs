@@ -1,4 +1,5 @@
-//! Every exit code that a run can end with, by really ending so.
+//! The exit codes that a run can end with, by really ending so. Those of an agent's turns and of
+//! the budget are in `agents.rs`, those of signals in `interruptions.rs`.
 
 use crate::stage::{agent, run_json, stage};
 

@@ -1,6 +1,6 @@
 //! Stopping a run by hand: it ends in order, costs no retry, and goes on where it stood.
 
-use crate::stage::{agent, stage};
+use crate::stage::{agent, stage, wait_for};
 
 #[test]
 fn ctrl_c_stops_in_order_and_resume_goes_on() {
@@ -23,9 +23,7 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
     child.wait_for_stdout("effect_started");
     // The agent has written something when it is stopped.
     let half = env.work().join("half");
-    while !half.exists() {
-        std::thread::yield_now();
-    }
+    wait_for(&half);
     child.interrupt();
     let out = child.wait();
     out.assert_code(130);
@@ -89,9 +87,7 @@ fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
         "--format",
         "jsonl",
     ]);
-    while !env.root().join("stubborn").exists() {
-        std::thread::yield_now();
-    }
+    wait_for(&env.root().join("stubborn"));
     child.interrupt();
     child.wait_for_stdout("suspend_requested");
     child.interrupt();

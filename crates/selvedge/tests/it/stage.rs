@@ -31,6 +31,19 @@ pub(crate) fn prompt(env: &TestEnv, run_number: u32) -> String {
     std::fs::read_to_string(env.root().join("prompts").join(run_number.to_string())).unwrap()
 }
 
+/// Returns once a file is there; a file that never comes fails the test instead of hanging it.
+pub(crate) fn wait_for(path: &std::path::Path) {
+    let patience = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !path.exists() {
+        assert!(
+            std::time::Instant::now() < patience,
+            "{} never came",
+            path.display()
+        );
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) fn executable(path: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
