@@ -56,18 +56,23 @@ pub struct Digester {
 impl Digester {
     /// A digester for one log.
     pub fn new(_hints: Hints) -> Self {
-        Self {
-            frames: Frames::default(),
-            reader: Reader::new(Formats::all()),
-            bytes: 0,
-        }
+        Self::knowing(Formats::all())
     }
 
     /// A digester that knows no tool and goes by general signals alone, to measure those apart.
     pub fn without_formats() -> Self {
+        Self::knowing(Formats::none())
+    }
+
+    /// A digester that knows one of [`formats`] alone, to try that apart.
+    pub fn with_format(name: &str) -> Self {
+        Self::knowing(Formats::only(name))
+    }
+
+    fn knowing(formats: Formats) -> Self {
         Self {
             frames: Frames::default(),
-            reader: Reader::new(Formats::none()),
+            reader: Reader::new(formats),
             bytes: 0,
         }
     }

@@ -34,4 +34,5 @@ pub use analysis::{Analysis, Digest, render_shared};
 pub use budget::{Budget, DEFAULT_BUDGET_TOKENS, estimate_tokens};
 pub use clean::strip_escapes;
 pub use digester::{Digester, Exit, Hints, analyse};
+pub use formats::formats;
 pub use record::{Failure, FailureKind, SUMMARY_CHARS, Source, TestIds, TestSummary};

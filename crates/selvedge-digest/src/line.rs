@@ -87,6 +87,14 @@ impl Signals {
             | Self::CROSS.0,
     );
 
+    /// How many sorts there are.
+    pub(crate) const COUNT: usize = 11;
+
+    /// A bit for each sort.
+    pub(crate) fn set(self) -> u64 {
+        u64::from(self.0)
+    }
+
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

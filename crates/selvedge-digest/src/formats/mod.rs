@@ -56,99 +56,64 @@ pub(crate) trait Format: Debug + Send {
 
 /// A row of the table.
 struct Row {
+    /// What it is called where one format is tried alone.
+    name: &'static str,
     /// The first bytes (after the indentation) of lines that the format must see.
     starts: &'static [u8],
     /// It also must see any line with one of these signals.
     signals: Signals,
+    /// Its failures are one line each: a flood of them is not read.
+    one_liners: bool,
     make: fn() -> Box<dyn Format>,
 }
 
-/// The rows from here on read failures that are one line each, and do not read a flood of them.
-const ONE_LINERS: usize = 13;
+const fn row<F: Format + Default + 'static>(
+    name: &'static str,
+    starts: &'static [u8],
+    signals: Signals,
+) -> Row {
+    Row {
+        name,
+        starts,
+        signals,
+        one_liners: false,
+        make: || Box::<F>::default(),
+    }
+}
 
-/// Earlier rows look at a line first.
-static TABLE: [Row; 16] = [
-    Row {
-        starts: b"ewC",
-        signals: Signals::NONE,
-        make: || Box::<rustc::Rustc>::default(),
-    },
-    Row {
-        starts: b"PFSATLX",
-        signals: Signals::NONE,
-        make: || Box::<nextest::Nextest>::default(),
-    },
-    Row {
-        starts: b"tr-f.",
-        signals: Signals::FAIL,
-        make: || Box::<libtest::Libtest>::default(),
-    },
-    Row {
-        starts: b"=0123456789",
-        signals: Signals::NONE,
-        make: || Box::<pytest::Pytest>::default(),
-    },
-    Row {
-        starts: b"FERUt",
-        signals: Signals::NONE,
-        make: || Box::<unittest::Unittest>::default(),
-    },
-    Row {
-        starts: b"=-oF?#pf",
-        signals: Signals::NONE,
-        make: || Box::<go::Go>::default(),
-    },
-    Row {
-        starts: b"{",
-        signals: Signals::NONE,
-        make: || Box::<go_json::GoJson>::default(),
-    },
-    Row {
-        starts: b"FPT",
-        signals: Signals::NONE,
-        make: || Box::<jest::Jest>::default(),
-    },
-    Row {
-        starts: b"FTR",
-        signals: Signals::CROSS.with(Signals::TICK),
-        make: || Box::<vitest::Vitest>::default(),
-    },
-    Row {
-        starts: b"t",
-        signals: Signals::CROSS.with(Signals::TICK),
-        make: || Box::<node_test::NodeTest>::default(),
-    },
-    Row {
-        starts: b"To1n",
-        signals: Signals::NONE,
-        make: || Box::<tap::Tap>::default(),
-    },
-    Row {
-        starts: b"",
-        signals: Signals::FAIL.with(Signals::ERROR),
-        make: || Box::<jvm::Jvm>::default(),
-    },
-    Row {
-        starts: b"0123456789TEFP",
-        signals: Signals::NONE,
-        make: || Box::<numbered::Numbered>::default(),
-    },
-    Row {
-        starts: b"",
-        signals: Signals::ERROR,
-        make: || Box::<tsc::Tsc>::default(),
-    },
-    Row {
-        starts: b"",
-        signals: Signals::PLACE,
-        make: || Box::<grouped::Grouped>::default(),
-    },
-    Row {
-        starts: b"",
-        signals: Signals::PLACE,
-        make: || Box::<diagnostic::Diagnostic>::default(),
-    },
+impl Row {
+    const fn one_liners(self) -> Self {
+        Self {
+            one_liners: true,
+            ..self
+        }
+    }
+}
+
+/// Earlier rows look at a line first. There is room for 64.
+static TABLE: &[Row] = &[
+    row::<rustc::Rustc>("rustc", b"ewC", Signals::NONE),
+    row::<nextest::Nextest>("nextest", b"PFSATLX", Signals::NONE),
+    row::<libtest::Libtest>("libtest", b"tr-f.", Signals::FAIL),
+    row::<pytest::Pytest>("pytest", b"=0123456789", Signals::NONE),
+    row::<unittest::Unittest>("unittest", b"FERUt", Signals::NONE),
+    row::<go::Go>("go", b"=-oF?#pf", Signals::NONE),
+    row::<go_json::GoJson>("go_json", b"{", Signals::NONE),
+    row::<jest::Jest>("jest", b"FPT", Signals::NONE),
+    row::<vitest::Vitest>("vitest", b"FTR", Signals::CROSS.with(Signals::TICK)),
+    row::<node_test::NodeTest>("node_test", b"t", Signals::CROSS.with(Signals::TICK)),
+    row::<tap::Tap>("tap", b"To1n", Signals::NONE),
+    row::<jvm::Jvm>("jvm", b"", Signals::FAIL.with(Signals::ERROR)),
+    row::<numbered::Numbered>("numbered", b"0123456789TEFP", Signals::NONE),
+    row::<tsc::Tsc>("tsc", b"", Signals::ERROR).one_liners(),
+    row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
+    row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),
 ];
+
+/// The names of the formats that a [`Digester`](crate::Digester) knows.
+pub fn formats() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.name)
+}
 
 /// The formats at work on one log.
 #[derive(Debug)]
@@ -156,8 +121,10 @@ pub(crate) struct Formats {
     readers: Vec<Box<dyn Format>>,
     /// For each byte a line may begin with, the formats to ask, as a bit set.
     by_start: Box<[u64; 256]>,
-    /// The signals that some format asks for.
-    signals: Signals,
+    /// For each signal, the formats to ask, as a bit set.
+    by_signal: [u64; Signals::COUNT],
+    /// The formats whose failures are one line each, as a bit set.
+    one_liners: u64,
     /// The formats that are open, as a bit set; they only change when they see a line.
     open: u64,
 }
@@ -165,28 +132,35 @@ pub(crate) struct Formats {
 impl Formats {
     /// All formats of the table.
     pub(crate) fn all() -> Self {
-        let mut by_start = Box::new([0; 256]);
-        for (index, row) in TABLE.iter().enumerate() {
-            for &start in row.starts {
-                by_start[usize::from(start)] |= 1 << index;
-            }
-        }
-        Self {
-            readers: TABLE.iter().map(|row| (row.make)()).collect(),
-            by_start,
-            signals: TABLE
-                .iter()
-                .fold(Signals::NONE, |all, row| all.with(row.signals)),
-            open: 0,
-        }
+        Self::those(|_| true)
+    }
+
+    /// One format alone; none of that name is no format at all.
+    pub(crate) fn only(name: &str) -> Self {
+        Self::those(|row| row.name == name)
     }
 
     /// No format: the general signals alone.
     pub(crate) fn none() -> Self {
+        Self::those(|_| false)
+    }
+
+    fn those(wanted: impl Fn(&Row) -> bool) -> Self {
+        let rows = || TABLE.iter().filter(|row| wanted(row)).enumerate();
+        let asking = |asks: &dyn Fn(&Row) -> bool| {
+            rows().fold(0, |asked, (index, row)| {
+                asked | u64::from(asks(row)) << index
+            })
+        };
         Self {
-            readers: Vec::new(),
-            by_start: Box::new([0; 256]),
-            signals: Signals::NONE,
+            readers: rows().map(|(_, row)| (row.make)()).collect(),
+            by_start: Box::new(std::array::from_fn(|byte| {
+                asking(&|row| row.starts.iter().any(|&start| usize::from(start) == byte))
+            })),
+            by_signal: std::array::from_fn(|signal| {
+                asking(&|row| row.signals.set() >> signal & 1 == 1)
+            }),
+            one_liners: asking(&|row| row.one_liners),
             open: 0,
         }
     }
@@ -199,19 +173,16 @@ impl Formats {
             .first()
             .map_or(0, |&byte| usize::from(byte));
         let mut asked = self.by_start[start] | self.open;
-        if line.signals.intersects(self.signals) {
-            asked |= by_signals(line.signals);
+        for signal in bits(line.signals.set()) {
+            asked |= self.by_signal[signal];
         }
         if findings.is_flooded() {
-            asked &= (1 << ONE_LINERS) - 1;
+            asked &= !self.one_liners;
         }
-        for (index, reader) in self.readers.iter_mut().enumerate() {
-            if asked >> index == 0 {
+        for index in bits(asked) {
+            let Some(reader) = self.readers.get_mut(index) else {
                 break;
-            }
-            if asked >> index & 1 == 0 {
-                continue;
-            }
+            };
             let claim = reader.line(line, findings);
             self.open = self.open & !(1 << index) | u64::from(reader.is_open()) << index;
             if claim != Claim::Foreign {
@@ -229,9 +200,11 @@ impl Formats {
     }
 }
 
-/// The formats that ask for lines with any of these signals, as a bit set.
-fn by_signals(signals: Signals) -> u64 {
-    TABLE.iter().enumerate().fold(0, |asked, (index, row)| {
-        asked | u64::from(signals.intersects(row.signals)) << index
+/// The numbers of the bits in a set, from the lowest.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = usize::try_from(set.trailing_zeros()).ok()?;
+        set &= set.checked_sub(1)?;
+        Some(bit)
     })
 }
