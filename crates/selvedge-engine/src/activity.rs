@@ -2,7 +2,7 @@
 //!
 //! Nothing may depend on an activity having been seen. What must not be lost is an event.
 
-use selvedge_core::model::{CheckStatus, MicroUsd};
+use selvedge_core::model::{CheckStatus, Cost};
 
 /// One thing that just happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +34,9 @@ pub enum Activity {
         /// Why.
         reason: String,
     },
-    /// What the session has cost so far, where the agent tells.
-    Cost(MicroUsd),
+    /// What the session has cost so far: an estimate while it runs, where its model has a price; what
+    /// the agent reports at the end.
+    Cost(Cost),
     /// A check began.
     CheckStarted {
         /// Its label.

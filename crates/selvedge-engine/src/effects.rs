@@ -24,8 +24,10 @@ pub struct Site {
     pub run_dir: PathBuf,
     /// Snapshots of the workspace; absent when the run takes none.
     pub workspace: Option<Workspace>,
-    /// How to start a supervised process.
-    pub supervisor: Supervisor,
+    /// How to start an agent's processes.
+    pub agents: Supervisor,
+    /// How to start a check's: never by a supervisor that an agent could have got hold of.
+    pub checks: Supervisor,
 }
 
 impl Site {
@@ -150,7 +152,7 @@ impl Site {
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
-            supervisor: self.supervisor.clone(),
+            supervisor: self.agents.clone(),
         };
         agent_for(&run.spec.agent)
             .run(&request, progress, cancel)
@@ -167,7 +169,7 @@ impl Site {
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
-            supervisor: self.supervisor.clone(),
+            supervisor: self.checks.clone(),
             tree: run
                 .attempt(run_number)
                 .and_then(|attempt| attempt.tree.clone()),

@@ -131,7 +131,8 @@ impl Launch<'_> {
             stop,
         };
         let driven = driver.drive(self.run_id, state, first).await;
-        site.supervisor.retire().await;
+        site.agents.retire().await;
+        site.checks.retire().await;
         let state = driven.map_err(|error| match error {
             DriveError::Illegal(error) => CliError::usage(error),
             error => CliError::infrastructure(error).hint(format!(
@@ -158,7 +159,8 @@ impl Launch<'_> {
         Ok(Site {
             run_dir: home.make_run_dir(self.run_id)?,
             workspace,
-            supervisor: Supervisor::this_program().keeping_a_spare(),
+            agents: Supervisor::this_program(),
+            checks: Supervisor::this_program(),
         })
     }
 }

@@ -7,20 +7,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::spare::Spare;
+use super::pool::Pool;
 
 /// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
 /// [`sweep`](super::sweep) finds a tree whose supervisor died.
 pub const TAG_VARIABLE: &str = "SELVEDGE_SESSION";
 
-/// The program that calls [`supervisor::main`](super::supervisor::main).
+/// The program that calls [`supervisor::main`](super::supervisor::main). Clones share the processes
+/// that wait for their next session; what one session may not touch of another goes through a
+/// supervisor of its own.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     /// Its path; it is not looked up in `PATH`.
     pub program: PathBuf,
     /// The arguments that make it call the supervisor.
     pub args: Vec<OsString>,
-    pub(super) spare: Spare,
+    pub(super) pool: Pool,
 }
 
 impl Supervisor {
@@ -29,28 +31,13 @@ impl Supervisor {
         Self {
             program: program.into(),
             args: args.into_iter().collect(),
-            spare: Spare::default(),
+            pool: Pool::default(),
         }
     }
 
-    /// The same, with the next session's supervisor started ahead while a session runs: for a run
-    /// of many sessions. [`retire`](Self::retire) ends the last spare.
-    #[must_use]
-    pub fn keeping_a_spare(self) -> Self {
-        Self {
-            spare: Spare::kept(),
-            ..self
-        }
-    }
-
-    /// Ends the spare, if there is one, and waits until it is gone.
+    /// Ends the supervisors that wait for another session, and waits until they are gone.
     pub async fn retire(&self) {
-        if let Some(waiting) = self.spare.take() {
-            let mut child = waiting.child;
-            drop(waiting.control);
-            // It has started nothing: the closed socket ends it at once.
-            let _ = child.wait().await;
-        }
+        self.pool.dismiss().await;
     }
 
     /// The running program itself with a hidden subcommand. `/proc/self/exe` names the very file

@@ -20,8 +20,6 @@ pub struct Ended {
     pub stopped_at: Option<Instant>,
     /// What became of its process tree.
     pub tree: TreeReport,
-    /// What it used.
-    pub usage: Usage,
     /// From just before the program's start until its tree was gone.
     pub wall: Duration,
     /// Standard output, or both streams when they were merged.
@@ -131,18 +129,6 @@ impl From<(&i32, &String)> for ProcessName {
             name: name.clone(),
         }
     }
-}
-
-/// What a whole process tree used, the program and everything that was reaped with it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Processor time in user mode.
-    pub user: Duration,
-    /// Processor time in the kernel.
-    pub system: Duration,
-    /// The largest resident size of any one process, in bytes. Never less than the supervisor's
-    /// own, from which the program was forked.
-    pub max_rss: u64,
 }
 
 /// Why a program could not be started.

@@ -1,6 +1,6 @@
 //! Running one program so that it, and all it starts, is certainly gone afterwards.
 //!
-//! Each session (an agent, a check, a tool's command) gets a small supervisor process of its own,
+//! Each session (an agent, a check, a tool's command) has a small supervisor process to itself,
 //! which adopts every orphan of the session's process tree. The tree ends when the program ends,
 //! when a clock runs out, when the caller cancels, and when the main program dies in any way at
 //! all, `kill -9` included: the supervisor notices that its control socket closed. That nothing is
@@ -16,11 +16,11 @@ mod clocks;
 mod command;
 mod ended;
 mod find;
-mod identity;
 mod lock;
+mod pool;
 mod run;
 mod session;
-mod spare;
+
 mod sweep;
 mod wire;
 
@@ -33,10 +33,9 @@ pub mod supervisor;
 pub use clocks::Limits;
 pub use command::{Command, Stdin, StopSignal, Streams, Supervisor, TAG_VARIABLE};
 pub use ended::{
-    Ended, Exit, How, Method, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport, Usage,
+    Ended, Exit, How, Method, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport,
 };
 pub use find::find_program;
-pub use identity::Identity;
 pub use lock::{Liveness, wait_until_dead};
 pub use run::run;
 pub use session::{Lost, PrepareError, Prepared, Session, StartError};

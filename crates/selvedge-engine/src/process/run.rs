@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::{Captured, Plan, Pump};
 use super::clocks::{self, Heartbeat, Limits};
-use super::ended::{Ended, Exit, How, TreeReport, Usage};
+use super::ended::{Ended, Exit, How, TreeReport};
 use super::session::{Lost, News, Prepared, Session, StartError};
 
 /// How long the output may stay open once the tree is gone: only a process outside the tree can
@@ -72,10 +72,7 @@ struct Watch {
 impl Watch {
     /// Runs until the tree is gone. Only while the program itself runs do the clocks and the
     /// caller count: what it leaves behind has a short grace of its own.
-    async fn until_over(
-        &mut self,
-        cancel: &CancellationToken,
-    ) -> Result<(TreeReport, Usage), Lost> {
+    async fn until_over(&mut self, cancel: &CancellationToken) -> Result<TreeReport, Lost> {
         let stopped = tokio::select! {
             biased;
             news = self.session.news() => match news? {
@@ -83,7 +80,7 @@ impl Watch {
                     self.exit = Some(exit);
                     None
                 }
-                News::Over { tree, usage } => return Ok((tree, usage)),
+                News::Over(tree) => return Ok(tree),
             },
             error = self.pump.failed() => Some(How::CaptureFailed(error)),
             () = cancel.cancelled() => Some(How::Cancelled),
@@ -102,21 +99,24 @@ impl Watch {
             .flatten()
     }
 
-    async fn over(&mut self) -> Result<(TreeReport, Usage), Lost> {
+    async fn over(&mut self) -> Result<TreeReport, Lost> {
         loop {
             match self.session.news().await? {
                 News::Exited(exit) => self.exit = Some(exit),
-                News::Over { tree, usage } => return Ok((tree, usage)),
+                News::Over(tree) => return Ok(tree),
             }
         }
     }
 
-    async fn conclude(self, over: Result<(TreeReport, Usage), Lost>, started: Instant) -> Ended {
+    async fn conclude(self, over: Result<TreeReport, Lost>, started: Instant) -> Ended {
         let wall = started.elapsed();
         let lost = over.is_err();
-        let (tree, usage) = match over {
-            Ok(over) => over,
-            Err(Lost) => (self.session.sweep().await, Usage::default()),
+        let tree = match over {
+            Ok(tree) => {
+                self.session.release();
+                tree
+            }
+            Err(Lost) => self.session.sweep().await,
         };
         let (stdout, stderr, failure) = self.pump.finish(DRAIN).await;
         let how = match (self.stopped, failure, lost, self.exit) {
@@ -131,7 +131,6 @@ impl Watch {
             exit: self.exit,
             stopped_at: self.stopped_at,
             tree,
-            usage,
             wall,
             stdout,
             stderr,
@@ -147,7 +146,6 @@ impl Ended {
             exit: None,
             stopped_at: None,
             tree: TreeReport::nothing_started(),
-            usage: Usage::default(),
             wall: started.elapsed(),
             stdout: Captured::default(),
             stderr: Captured::default(),

@@ -2,50 +2,46 @@
 //! how things go. Dropping any of it closes the control socket, and the supervisor then kills
 //! whatever runs: there is no way to forget a tree.
 
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::unix::pipe;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::Child;
 
 use super::command::{Command, Streams, Supervisor};
-use super::ended::{Exit, SpawnFailure, TreeReport, Usage};
-use super::identity::Identity;
-use super::spare::Waiting;
+use super::ended::{Exit, SpawnFailure, TreeReport};
+use super::pool::{Member, Pool};
 use super::sweep::sweep_lost;
-use super::wire::{self, Order, Report, Spec};
+use super::wire::{Order, Report, Spec};
 
 /// A supervisor that has not spoken for so long never will. Generous: the machine may be busy.
 const ANSWER_WITHIN: Duration = Duration::from_mins(1);
+
+/// The larger the pipe, the fewer switches between a program that floods and the reader; but what
+/// an unprivileged user may have in all pipes together is 64 MiB, which others need too.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 256 << 10;
 
 /// A supervisor that is ready and has started nothing yet.
 #[derive(Debug)]
 #[must_use = "dropping it ends the session before it began"]
 pub struct Prepared {
     pub(super) session: Session,
-    /// Where the next session's supervisor comes from.
-    through: Supervisor,
 }
 
 /// A program that runs.
 #[derive(Debug)]
 #[must_use = "dropping it kills the whole process tree"]
 pub struct Session {
-    control: Control,
-    supervisor: Child,
-    identity: Identity,
+    supervisor: Member,
+    /// Where the supervisor goes when nothing is left of the tree.
+    pool: Pool,
+    /// Whether nothing is left.
+    gone: bool,
     tag: String,
     output: Option<(PipeReader, Option<PipeReader>)>,
     /// How long a stop may take until the supervisor kills what is left.
     pub(super) graces: Duration,
-}
-
-#[derive(Debug)]
-struct Control {
-    lines: Lines<BufReader<OwnedReadHalf>>,
-    write: OwnedWriteHalf,
 }
 
 /// Why no supervisor is ready. Infrastructure, all of it.
@@ -59,6 +55,9 @@ pub enum PrepareError {
         /// The system's error.
         source: io::Error,
     },
+    /// Out of descriptors.
+    #[error("cannot make a pipe: {0}")]
+    Pipe(io::Error),
     /// It started and said why it cannot go on.
     #[error("the supervisor {0}")]
     Refused(String),
@@ -88,59 +87,45 @@ pub struct Lost;
 pub(super) enum News {
     Exited(Exit),
     /// Nothing more will come: the tree is gone, or what is left of it cannot be ended.
-    Over {
-        tree: TreeReport,
-        usage: Usage,
-    },
+    Over(TreeReport),
 }
 
 impl Session {
-    /// Starts a supervisor, or takes the spare, and waits until it holds the lock and is ready to
-    /// start the command.
+    /// Starts a supervisor, or takes one that waits, and waits until it holds the lock and is ready
+    /// to start the command.
     pub async fn prepare(
         supervisor: &Supervisor,
         command: &Command,
     ) -> Result<Prepared, PrepareError> {
-        if let Some(waiting) = supervisor.spare.take() {
+        if let Some(waiting) = supervisor.pool.take() {
             match Self::brief(waiting, supervisor, command).await {
-                // A spare that died meanwhile has started nothing: another one takes its place.
+                // One that died meanwhile has started nothing: another one takes its place.
                 Err(PrepareError::Lost) => {}
                 answer => return answer,
             }
         }
-        let waiting = Waiting::start(supervisor, &command.tag).map_err(|source| {
+        // The run's part of the tag: a supervisor may serve many sessions.
+        let run = command.tag.split('.').next().unwrap_or_default();
+        let started = Member::start(supervisor, &format!("{run}.supervisor"));
+        let member = started.map_err(|source| {
             let program = supervisor.program.display().to_string();
             PrepareError::Spawn { program, source }
         })?;
-        Self::brief(waiting, supervisor, command).await
+        Self::brief(member, supervisor, command).await
     }
 
-    /// Tells a waiting supervisor what it is for.
+    /// Tells a supervisor what it is for.
     async fn brief(
-        waiting: Waiting,
-        supervisor: &Supervisor,
+        mut supervisor: Member,
+        through: &Supervisor,
         command: &Command,
     ) -> Result<Prepared, PrepareError> {
-        let spec = wire::encode(&Spec::from(command)).map_err(|_| PrepareError::Lost)?;
-        let (read, write) = waiting.control.into_split();
-        let mut session = Self {
-            control: Control {
-                lines: BufReader::new(read).lines(),
-                write,
-            },
-            identity: waiting.identity,
-            supervisor: waiting.child,
-            tag: command.tag.clone(),
-            output: Some(match command.streams {
-                Streams::Merged => (waiting.stdout, None),
-                Streams::Separate => (waiting.stdout, Some(waiting.stderr)),
-            }),
-            graces: command.grace.saturating_add(command.leftover_grace),
-        };
+        let ((stdout, stderr), writing) = pipes(command.streams).map_err(PrepareError::Pipe)?;
         let ready = async {
-            let told = session.control.write.write_all(&spec).await;
+            let spec = Spec::from(command);
+            let told = supervisor.control.hand_over(&spec, &writing).await;
             told.map_err(|_| PrepareError::Lost)?;
-            match session.control.next().await {
+            match supervisor.control.next().await {
                 Ok(Report::Ready) => Ok(()),
                 Ok(Report::Refused { message }) => Err(PrepareError::Refused(message)),
                 Ok(_) | Err(Lost) => Err(PrepareError::Lost),
@@ -148,15 +133,17 @@ impl Session {
         };
         let answer = tokio::time::timeout(ANSWER_WITHIN, ready).await;
         answer.map_err(|_| PrepareError::Lost).flatten()?;
-        Ok(Prepared {
-            session,
-            through: supervisor.clone(),
-        })
-    }
-
-    /// The supervisor, for the journal.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
+        // Only the program shall hold them: their end is the end of its output.
+        drop(writing);
+        let session = Self {
+            supervisor,
+            pool: through.pool.clone(),
+            gone: false,
+            tag: command.tag.clone(),
+            output: Some((stdout, stderr)),
+            graces: command.grace.saturating_add(command.leftover_grace),
+        };
+        Ok(Prepared { session })
     }
 
     /// Standard output and standard error (`None` when merged) for a caller that reads them
@@ -174,34 +161,33 @@ impl Session {
 
     /// Asks the tree to stop; it is killed after the command's grace.
     pub async fn stop(&mut self) {
-        self.control.tell(Order::Stop).await;
+        self.supervisor.control.tell(Order::Stop).await;
     }
 
     /// Kills the tree at once.
     pub async fn kill(&mut self) {
-        self.control.tell(Order::Kill).await;
+        self.supervisor.control.tell(Order::Kill).await;
     }
 
     /// Waits until the program has ended and its tree is gone, for a caller that does not use
     /// [`run`](super::run). Safe to cancel.
-    pub async fn gone(&mut self) -> Result<(TreeReport, Usage), Lost> {
+    pub async fn gone(&mut self) -> Result<TreeReport, Lost> {
         loop {
-            if let News::Over { tree, usage } = self.news().await? {
-                return Ok((tree, usage));
+            if let News::Over(tree) = self.news().await? {
+                return Ok(tree);
             }
         }
     }
 
     /// The next piece of news. Safe to cancel.
     pub(super) async fn news(&mut self) -> Result<News, Lost> {
-        match self.control.next().await? {
+        match self.supervisor.control.next().await? {
             Report::Exited(exit) => Ok(News::Exited(exit)),
-            Report::Gone { tree, usage } => {
-                // It has nothing left to do but exit.
-                let _ = self.supervisor.wait().await;
-                Ok(News::Over { tree, usage })
+            Report::Gone(tree) => {
+                self.gone = true;
+                Ok(News::Over(tree))
             }
-            Report::Surviving { tree, usage } => Ok(News::Over { tree, usage }),
+            Report::Surviving(tree) => Ok(News::Over(tree)),
             Report::Ready
             | Report::Refused { .. }
             | Report::Started { .. }
@@ -209,10 +195,18 @@ impl Session {
         }
     }
 
+    /// Frees the supervisor for another session, if nothing is left of this one's tree.
+    pub fn release(self) {
+        if self.gone {
+            self.pool.put(self.supervisor);
+        }
+    }
+
     /// Ends what a supervisor that died, or no longer answers, has left behind.
     pub async fn sweep(mut self) -> TreeReport {
-        let _ = self.supervisor.kill().await;
-        let supervisor = i32::try_from(self.identity.pid).unwrap_or(i32::MAX);
+        let pid = self.supervisor.child.id();
+        let supervisor = pid.and_then(|pid| i32::try_from(pid).ok());
+        let _ = self.supervisor.child.kill().await;
         let tag = std::mem::take(&mut self.tag);
         let swept = tokio::task::spawn_blocking(move || sweep_lost(&tag, supervisor));
         swept
@@ -222,9 +216,9 @@ impl Session {
 }
 
 impl Prepared {
-    /// The supervisor, for the journal.
-    pub fn identity(&self) -> &Identity {
-        &self.session.identity
+    /// The supervisor's process id.
+    pub fn supervisor_pid(&self) -> Option<u32> {
+        self.session.supervisor.child.id()
     }
 
     /// Starts the program.
@@ -234,32 +228,37 @@ impl Prepared {
     }
 
     pub(super) async fn go(&mut self) -> Result<(), StartError> {
-        self.session.control.tell(Order::Go).await;
-        let answer = tokio::time::timeout(ANSWER_WITHIN, self.session.control.next()).await;
+        self.session.supervisor.control.tell(Order::Go).await;
+        let answer =
+            tokio::time::timeout(ANSWER_WITHIN, self.session.supervisor.control.next()).await;
         match answer.map_err(|_| Lost)?? {
-            Report::Started { .. } => {
-                let (through, tag) = (self.through.clone(), self.session.tag.clone());
-                tokio::spawn(async move { through.spare.fill(&through, &tag) });
-                Ok(())
-            }
+            Report::Started { .. } => Ok(()),
             Report::SpawnFailed(failure) => Err(failure.into()),
             _ => Err(Lost.into()),
         }
     }
 }
 
-impl Control {
-    /// A supervisor that cannot be told is dead, which the next read shows.
-    async fn tell(&mut self, order: Order) {
-        if let Ok(line) = wire::encode(&order) {
-            let _ = self.write.write_all(&line).await;
-        }
-    }
+type Reading = (PipeReader, Option<PipeReader>);
 
-    async fn next(&mut self) -> Result<Report, Lost> {
-        match self.lines.next_line().await {
-            Ok(Some(line)) => wire::decode(line.as_bytes()).map_err(|_| Lost),
-            Ok(None) | Err(_) => Err(Lost),
-        }
+/// The pipes of a session: the ends that are read here, and those that the program writes to.
+fn pipes(streams: Streams) -> io::Result<(Reading, Vec<OwnedFd>)> {
+    let (stdout, stdout_write) = output_pipe()?;
+    if streams == Streams::Merged {
+        return Ok(((stdout, None), vec![stdout_write.into()]));
     }
+    let (stderr, stderr_write) = output_pipe()?;
+    let writing = vec![stdout_write.into(), stderr_write.into()];
+    Ok(((stdout, Some(stderr)), writing))
+}
+
+/// A pipe whose reading end does not block; the writing end is the program's and does.
+fn output_pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (read, write) = io::pipe()?;
+    let flags = rustix::fs::fcntl_getfl(read.as_fd())?;
+    rustix::fs::fcntl_setfl(read.as_fd(), flags | rustix::fs::OFlags::NONBLOCK)?;
+    // The system may refuse when a user has many pipes; the ordinary size works as well.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
+    Ok((read, write))
 }

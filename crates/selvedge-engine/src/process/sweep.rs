@@ -33,8 +33,8 @@ pub fn sweep_run(run: &str) -> TreeReport {
 
 /// What a lost supervisor's session left: by its tag, and every process of the session (in the
 /// kernel's sense) that the supervisor led, whatever its environment says.
-pub(super) fn sweep_lost(tag: &str, supervisor: i32) -> TreeReport {
-    sweep_where(Mark::Session(tag), Some(supervisor))
+pub(super) fn sweep_lost(tag: &str, supervisor: Option<i32>) -> TreeReport {
+    sweep_where(Mark::Session(tag), supervisor)
 }
 
 impl Mark<'_> {

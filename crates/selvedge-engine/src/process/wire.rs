@@ -10,18 +10,20 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::command::{Command, Stdin, StopSignal, Streams, TAG_VARIABLE};
-use super::ended::{Exit, SpawnFailure, TreeReport, Usage};
+use super::command::{Command, Stdin, StopSignal, TAG_VARIABLE};
+use super::ended::{Exit, SpawnFailure, TreeReport};
 
-/// The first line, from the main program: all that the supervisor needs to know.
+/// The descriptors that go with a [`Spec`]: where standard output goes and, unless it goes the same
+/// way, standard error.
+pub(super) const MOST_DESCRIPTORS: usize = 2;
+
+/// The first line of a session, from the main program: all that the supervisor needs to know.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub(super) argv: Vec<Bytes>,
     pub(super) env: Vec<(Bytes, Bytes)>,
     pub(super) cwd: Bytes,
     pub(super) stdin: StdinSpec,
-    /// Whether standard error goes where standard output goes.
-    pub(super) merged: bool,
     pub(super) lock: Option<Bytes>,
     pub(super) stop: StopSignal,
     pub(super) grace: Duration,
@@ -36,7 +38,7 @@ pub(super) enum StdinSpec {
     File(Bytes),
 }
 
-/// Every later line from the main program. The socket's end means: kill everything, now.
+/// Every later line of a session from the main program. The socket's end means: kill everything, now.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
@@ -54,18 +56,19 @@ pub(super) enum Order {
 pub(super) enum Report {
     /// The lock is held, nothing is started: waiting for [`Order::Go`].
     Ready,
-    /// The supervisor cannot do its work; it ends.
+    /// The supervisor cannot do its work.
     Refused { message: String },
     /// The program runs.
     Started { pid: i32 },
-    /// The program does not run; the supervisor ends.
+    /// The program does not run.
     SpawnFailed(SpawnFailure),
     /// The program ended; what it left behind is now being ended.
     Exited(Exit),
     /// These cannot be ended. The supervisor keeps trying, and keeps its lock.
-    Surviving { tree: TreeReport, usage: Usage },
-    /// Nothing is left. The last line: the supervisor ends, and with it its lock.
-    Gone { tree: TreeReport, usage: Usage },
+    Surviving(TreeReport),
+    /// Nothing is left, and the lock is released. The last line of a session: the supervisor waits
+    /// for the next one.
+    Gone(TreeReport),
 }
 
 /// A system string in JSON: text where it is text, else its bytes.
@@ -125,7 +128,6 @@ impl From<&Command> for Spec {
                 Stdin::Null => StdinSpec::Null,
                 Stdin::File(path) => StdinSpec::File(path.as_os_str().into()),
             },
-            merged: command.streams == Streams::Merged,
             lock: command.lock.as_ref().map(|path| path.as_os_str().into()),
             stop: command.stop,
             grace: command.grace,

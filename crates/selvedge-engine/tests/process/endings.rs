@@ -1,5 +1,7 @@
 //! Every way in which a session ends, told apart.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
@@ -27,12 +29,27 @@ async fn an_exit_code_and_a_signal_are_what_they_are() {
     assert!(matches!(ended.how, How::Signalled(9)), "{:?}", ended.how);
 }
 
+/// Each session finds its supervisor as new: what the one before left, held or locked is gone.
 #[tokio::test]
-async fn what_the_tree_used_is_counted() {
-    let ended = run(&shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).await;
-    assert!(ended.usage.user > Duration::ZERO);
-    assert!(ended.usage.max_rss > 100_000);
-    assert!(ended.wall >= ended.usage.user);
+async fn a_supervisor_serves_one_session_after_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let supervisor = supervisor();
+    let mut served_by = BTreeSet::new();
+    for (session, ended_too) in [("sleep 60 & echo $PPID", 1), ("echo $PPID; exit 4", 0)] {
+        let mut command = shell(session);
+        command.lock = Some(dir.path().join("lock"));
+        let prepared = Session::prepare(&supervisor, &command).await.unwrap();
+        let never = CancellationToken::new();
+        let ended = process::run(prepared, Limits::default(), Plan::default(), &never).await;
+        assert_eq!(ended.tree.ended, ended_too);
+        let free = wait_until_dead(&dir.path().join("lock"), Duration::ZERO).await;
+        assert_eq!(free.unwrap(), Liveness::Dead);
+        served_by.insert(ended.stdout.head);
+    }
+    assert_eq!(served_by.len(), 1, "one supervisor served both");
+    supervisor.retire().await;
+    let pid = String::from_utf8(served_by.pop_first().unwrap()).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists());
 }
 
 #[tokio::test]

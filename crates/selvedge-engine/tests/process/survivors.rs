@@ -112,7 +112,7 @@ async fn none_after_the_supervisor_is_killed() {
     let mut command = planting("stay");
     command.lock = Some(dir.path().join("lock"));
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
-    let supervisor = prepared.identity().pid.to_string();
+    let supervisor = prepared.supervisor_pid().unwrap().to_string();
     let on_line = move |_: Line<'_>| {
         let killed = std::process::Command::new("kill")
             .args(["-9", &supervisor])

@@ -36,9 +36,9 @@ pub(super) async fn once(
         started_at: Timestamp::now(),
     };
     let never = CancellationToken::new();
-    let mut report = verify(&verification, progress, &never)
-        .await
-        .map_err(CliError::infrastructure)?;
+    let verified = verify(&verification, progress, &never).await;
+    verification.supervisor.retire().await;
+    let mut report = verified.map_err(CliError::infrastructure)?;
     // The outputs go with this function, so nothing may point at them.
     report
         .checks

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
-    CheckStatus, Closing, Envelope, Event, Outcome, Report, SessionOutcome, SessionStatus,
+    CheckStatus, Closing, Cost, Envelope, Event, Outcome, Report, SessionOutcome, SessionStatus,
 };
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
@@ -22,6 +22,8 @@ const ACTIVITY_WIDTH: usize = 72;
 pub(crate) struct Human {
     /// What moves; hidden where standard error is no terminal.
     spinner: Mutex<ProgressBar>,
+    /// What the attempts before this one have cost.
+    spent: Mutex<Cost>,
 }
 
 impl Human {
@@ -29,11 +31,16 @@ impl Human {
     pub(crate) fn new() -> Self {
         Self {
             spinner: Mutex::new(ProgressBar::hidden()),
+            spent: Mutex::new(Cost::ZERO),
         }
     }
 
     fn spinner(&self) -> MutexGuard<'_, ProgressBar> {
         self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Cost> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A line that stays.
@@ -45,7 +52,9 @@ impl Human {
     /// Something begins that takes time.
     fn begin(&self, what: &str) {
         let bar = ProgressBar::new_spinner().with_message(what.to_owned());
-        if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed:.dim}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("  {spinner} {msg} {prefix:.dim}{elapsed:.dim}")
+        {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -75,6 +84,7 @@ impl Human {
             style::strong(format!("attempt {number} of {of}")),
             style::dim(note)
         ));
+        *self.spent() = run.cost();
         self.begin(&format!("{} is at work", run.spec.agent.name));
     }
 
@@ -83,7 +93,11 @@ impl Human {
         let name = &run.spec.agent.name;
         let mut facts = vec![duration(session.duration_ms)];
         if session.tool_calls > 0 {
-            facts.push(counted(session.tool_calls.into(), "tool call"));
+            let failed = match session.tool_errors {
+                0 => String::new(),
+                errors => format!(", {errors} failed"),
+            };
+            facts.push(counted(session.tool_calls.into(), "tool call") + &failed);
         }
         if session.usage.total() > 0 {
             facts.push(tokens(&session.usage));
@@ -154,7 +168,11 @@ impl Progress for Human {
             Activity::ToolStarted { name, subject } => {
                 moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
             }
-            Activity::ToolEnded { .. } | Activity::Cost(_) => {}
+            Activity::Cost(so_far) => {
+                self.spinner()
+                    .set_prefix(format!("{} ", cost(*self.spent() + so_far)));
+            }
+            Activity::ToolEnded { .. } => {}
             Activity::ApiRetry {
                 attempt,
                 max,

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use selvedge_core::model::{MicroUsd, Usage};
+use selvedge_core::model::{Cost, MicroUsd, Usage};
+use selvedge_core::price::PriceTable;
 
 use super::record::{Ending, Message, Record, subject};
 use crate::activity::Activity;
@@ -96,6 +97,13 @@ impl Reading {
             .or_else(|| self.announced_model.clone())
     }
 
+    /// What the messages so far cost by the price table, were they all of the same model.
+    pub(super) fn estimate(&self) -> Option<MicroUsd> {
+        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        let usage = Some(self.usage()).filter(|usage| usage.total() > 0)?;
+        PriceTable::built_in().cost(&self.model()?, &usage)
+    }
+
     /// The sum over all messages, each counted once.
     pub(super) fn usage(&self) -> Usage {
         self.usage.total()
@@ -130,6 +138,9 @@ impl Reading {
             );
             if is_main {
                 self.answering_model = message.model.or_else(|| self.answering_model.take());
+            }
+            if let Some(cost) = self.estimate() {
+                told(Activity::Cost(Cost::estimated(cost)));
             }
         }
         for block in message.content {
@@ -179,7 +190,7 @@ impl Reading {
         // Before anybody hears of it, and may stop the session because of it.
         self.ended_at = Some(Instant::now());
         if let Some(cost) = ending.total_cost_usd.and_then(MicroUsd::from_usd) {
-            told(Activity::Cost(cost));
+            told(Activity::Cost(Cost::reported(cost)));
         }
         if !ending.permission_denials.is_empty() {
             let denied = ending.permission_denials.len();

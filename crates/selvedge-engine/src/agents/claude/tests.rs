@@ -82,14 +82,19 @@ fn people_see_what_happens_in_the_order_in_which_it_happens() {
         name: name.into(),
         ok,
     };
+    let estimated = |micro_usd| Activity::Cost(Cost::estimated(MicroUsd(micro_usd)));
     let expect = [
+        estimated(6_425),
         text("I will write the file."),
+        estimated(6_425),
         started("Write", "/workspace/hello.txt"),
         ended("Write", true),
+        estimated(12_850),
         started("Bash", "cat hello.txt; exit 3"),
         ended("Bash", false),
+        estimated(19_275),
         text("Done."),
-        Activity::Cost(MicroUsd(30_600)),
+        Activity::Cost(Cost::reported(MicroUsd(30_600))),
         Activity::Note("the agent's permission rules denied 1 tool call(s)".into()),
     ];
     assert_eq!(told, expect);

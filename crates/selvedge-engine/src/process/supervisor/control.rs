@@ -1,13 +1,16 @@
 //! The supervisor's end of the control socket.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::process::wire::{self, Order};
+use crate::process::wire::{self, MOST_DESCRIPTORS, Order};
 
 /// Arguments and environment are a few megabytes at the very most.
 const LONGEST_LINE: usize = 64 << 20;
@@ -18,6 +21,8 @@ pub(super) struct Control {
     received: Vec<u8>,
     /// The bytes of `received` in which no line ends.
     searched: usize,
+    /// What came along with them.
+    descriptors: Vec<OwnedFd>,
 }
 
 impl Control {
@@ -29,6 +34,7 @@ impl Control {
             socket,
             received: Vec::new(),
             searched: 0,
+            descriptors: Vec::new(),
         })
     }
 
@@ -66,6 +72,11 @@ impl Control {
         let _ = self.send(message);
     }
 
+    /// The descriptors that came with the lines so far.
+    pub(super) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.descriptors)
+    }
+
     fn take_line(&mut self) -> Option<Vec<u8>> {
         let Some(end) = memchr::memchr(b'\n', &self.received[self.searched..]) else {
             self.searched = self.received.len();
@@ -79,12 +90,22 @@ impl Control {
     /// Reads once; `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 16 << 10];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let read = loop {
-            match self.socket.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result?,
+            let mut into = [IoSliceMut::new(&mut chunk)];
+            // They shall not reach a program by chance.
+            let flags = RecvFlags::CMSG_CLOEXEC;
+            match recvmsg(&self.socket, &mut into, &mut ancillary, flags) {
+                Err(Errno::INTR) => {}
+                result => break result?.bytes,
             }
         };
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                self.descriptors.extend(descriptors);
+            }
+        }
         self.received.extend_from_slice(&chunk[..read]);
         if self.received.len() > LONGEST_LINE {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "line too long"));

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,8 +20,8 @@ use crate::process::wire::{Spec, StdinSpec};
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Starts the program in a process group of its own, so that `kill 0` does not hit the supervisor.
-/// Returns its process id.
-pub(super) fn launch(spec: &Spec) -> Result<i32, SpawnFailure> {
+/// Lets go of its output, and returns its process id.
+pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<i32, SpawnFailure> {
     let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = spec
         .env
@@ -38,6 +38,7 @@ pub(super) fn launch(spec: &Spec) -> Result<i32, SpawnFailure> {
     };
     enter(&cwd)?;
     let program = find(name, &env, &cwd)?;
+    let (stdout, stderr) = streams(output)?;
     let child = Command::new(&program)
         .arg0(name)
         .args(args)
@@ -45,7 +46,8 @@ pub(super) fn launch(spec: &Spec) -> Result<i32, SpawnFailure> {
         .envs(env)
         .current_dir(&cwd)
         .stdin(stdin(&spec.stdin)?)
-        .stderr(stderr(spec.merged)?)
+        .stdout(stdout)
+        .stderr(stderr)
         .process_group(0)
         .spawn()
         .map_err(|error| explain(&error, &program))?;
@@ -66,16 +68,19 @@ fn stdin(spec: &StdinSpec) -> Result<Stdio, SpawnFailure> {
     }
 }
 
-/// Our own, or a second hold on our standard output.
-fn stderr(merged: bool) -> Result<Stdio, SpawnFailure> {
-    if !merged {
-        return Ok(Stdio::inherit());
-    }
-    let again = io::stdout().as_fd().try_clone_to_owned();
-    again.map(Stdio::from).map_err(|error| {
-        let message = format!("cannot merge the outputs: {error}");
-        failure(SpawnFailureKind::Other, error.raw_os_error(), message)
-    })
+/// Standard output and standard error: one descriptor each, or one for both.
+fn streams(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
+    let lacking = |message: String| failure(SpawnFailureKind::Other, None, message);
+    let mut output = output.into_iter();
+    let stdout = output.next();
+    let stdout = stdout.ok_or_else(|| lacking("no descriptor for the output".to_owned()))?;
+    let stderr = match output.next() {
+        Some(stderr) => stderr,
+        None => stdout
+            .try_clone()
+            .map_err(|error| lacking(format!("cannot merge the outputs: {error}")))?,
+    };
+    Ok((stdout, stderr))
 }
 
 /// Whether the directory can be entered; the spawn itself does not say which path an error is

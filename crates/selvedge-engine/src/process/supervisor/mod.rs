@@ -1,10 +1,11 @@
 //! The small process between the main program and a session's tree. It is single-threaded, starts
-//! in about a millisecond, never writes to the session's output, and has one purpose: that the
-//! tree is gone at the end, whatever happens to the program, to the main program, or in between.
+//! in about a millisecond, and has one purpose: that the tree is gone at the end, whatever happens
+//! to the program, to the main program, or in between. Then it waits for the next session.
 //!
-//! Descriptor 0 is the control socket; 1 and 2 are the session's output, inherited by the program
-//! and then let go, so that the main program sees the end of the output when the tree has closed
-//! it. Nothing here may print, panic, or wait for anything but the control socket and its children.
+//! Descriptor 0 is the control socket; the session's output comes over it and is let go as soon as
+//! the program holds it, so that the main program sees the end of the output when the tree has
+//! closed it. Nothing here may print, panic, or wait for anything but the control socket and its
+//! children.
 
 mod control;
 mod launch;
@@ -30,8 +31,8 @@ use self::watch::Watch;
 use super::lock;
 use super::wire::{Order, Report, Spec};
 
-/// Supervises one session, as told over descriptor 0. Call it before anything else: no thread may
-/// run yet, and nothing may have been printed.
+/// Supervises sessions, one after another, as told over descriptor 0. Call it before anything else:
+/// no thread may run yet, and nothing may have been printed.
 ///
 /// The exit code means nothing to anybody: what there is to say is said over the socket.
 pub fn main() -> ExitCode {
@@ -43,14 +44,19 @@ pub fn main() -> ExitCode {
 
 fn supervise() -> io::Result<()> {
     close_strays();
-    let signals = Signals::take_over()?;
+    let mut signals = Signals::take_over()?;
     leave_the_terminal();
     let mut control = Control::inherited()?;
-    let Some(spec) = control.receive::<Spec>()? else {
-        return Ok(());
-    };
-    // The lock is released when this process ends, and so is the last that is seen of the tree.
-    let (tree, _lock) = match prepare(&spec) {
+    while let Some(spec) = control.receive::<Spec>()? {
+        session(&spec, &mut signals, &mut control)?;
+    }
+    Ok(())
+}
+
+/// One session. An error is of the control socket, and then nothing has been started.
+fn session(spec: &Spec, signals: &mut Signals, control: &mut Control) -> io::Result<()> {
+    let output = control.take_descriptors();
+    let (tree, lock) = match prepare(spec) {
         Ok(prepared) => prepared,
         Err(message) => return control.send(&Report::Refused { message }),
     };
@@ -61,17 +67,16 @@ fn supervise() -> io::Result<()> {
         Some(Order::Go) => {}
         Some(Order::Stop | Order::Kill) | None => return Ok(()),
     }
-    let program = match launch::launch(&spec) {
+    let program = match launch::launch(spec, output) {
         Ok(program) => program,
         Err(failure) => return control.send(&Report::SpawnFailed(failure)),
     };
     // From here on an error must not end this process: the tree is its charge.
-    let _ = let_go_of_output();
     control.tell(&Report::Started { pid: program });
-
-    let mut watch = Watch::new(&spec, program, tree, signals, control);
-    let report = watch.until_gone();
-    watch.tell(&report);
+    let report = Watch::new(spec, program, tree, signals, control).until_gone();
+    // The lock is the last that is seen of the tree.
+    drop(lock);
+    control.tell(&report);
     Ok(())
 }
 
@@ -111,12 +116,4 @@ fn leave_the_terminal() {
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"selvedge-superv");
-}
-
-/// Only the tree shall hold the output open.
-fn let_go_of_output() -> io::Result<()> {
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
-    Ok(())
 }

@@ -4,15 +4,12 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::control::Control;
 use super::signals::Signals;
 use super::tree::Tree;
 use crate::process::StopSignal;
-use crate::process::ended::Usage;
 use crate::process::wire::{Order, Report, Spec};
 
 /// Between two killing passes: the first pass is enough but for what forks faster than it looks,
@@ -41,11 +38,11 @@ enum Phase {
     },
 }
 
-pub(super) struct Watch {
+pub(super) struct Watch<'a> {
     tree: Tree,
-    signals: Signals,
+    signals: &'a mut Signals,
     /// `None` once the main program is gone.
-    control: Option<Control>,
+    control: Option<&'a mut Control>,
     phase: Phase,
     survivors_told: bool,
     stop: StopSignal,
@@ -53,13 +50,13 @@ pub(super) struct Watch {
     leftover_grace: Duration,
 }
 
-impl Watch {
+impl<'a> Watch<'a> {
     pub(super) fn new(
         spec: &Spec,
         program: i32,
         mut tree: Tree,
-        signals: Signals,
-        control: Control,
+        signals: &'a mut Signals,
+        control: &'a mut Control,
     ) -> Self {
         tree.plant(program);
         Self {
@@ -75,7 +72,7 @@ impl Watch {
     }
 
     /// Runs until the tree is gone; the report of that is left for the caller to send.
-    pub(super) fn until_gone(&mut self) -> Report {
+    pub(super) fn until_gone(mut self) -> Report {
         loop {
             self.signals.clear();
             let gone = self.tree.reap();
@@ -84,8 +81,7 @@ impl Watch {
                 self.tell(&Report::Exited(exit));
             }
             if gone {
-                let (tree, usage) = (self.tree.report(), usage());
-                return Report::Gone { tree, usage };
+                return Report::Gone(self.tree.report());
             }
             if exit.is_some() {
                 self.end_leftovers();
@@ -95,7 +91,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn tell(&mut self, report: &Report) {
+    fn tell(&mut self, report: &Report) {
         if let Some(control) = &mut self.control {
             control.tell(report);
         }
@@ -168,10 +164,7 @@ impl Watch {
         let tree = self.tree.report();
         if !self.survivors_told && !tree.survivors.is_empty() {
             self.survivors_told = true;
-            self.tell(&Report::Surviving {
-                tree,
-                usage: usage(),
-            });
+            self.tell(&Report::Surviving(tree));
         }
     }
 
@@ -199,7 +192,7 @@ impl Watch {
     }
 
     fn listen(&mut self) {
-        match self.control.as_mut().map(Control::receive_ready) {
+        match self.control.as_mut().map(|control| control.receive_ready()) {
             Some(Ok(orders)) => {
                 for order in orders {
                     self.obey(order);
@@ -213,27 +206,4 @@ impl Watch {
             None => {}
         }
     }
-}
-
-/// What all that has been reaped has used.
-fn usage() -> Usage {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
-        return Usage::default();
-    };
-    let unit = if cfg!(target_vendor = "apple") {
-        1
-    } else {
-        1024
-    };
-    Usage {
-        user: duration(usage.user_time()),
-        system: duration(usage.system_time()),
-        max_rss: u64::try_from(usage.max_rss()).unwrap_or_default() * unit,
-    }
-}
-
-fn duration(time: TimeVal) -> Duration {
-    let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();
-    let micros = u64::try_from(time.tv_usec()).unwrap_or_default();
-    Duration::from_secs(seconds) + Duration::from_micros(micros)
 }

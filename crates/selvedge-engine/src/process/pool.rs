@@ -1,0 +1,146 @@
+//! Supervisor processes by themselves, and those that wait for their next session: starting one is
+//! most of what a short session costs.
+//!
+//! A supervisor is given another session only when the kernel has said that nothing is left of the
+//! last one's tree. When the main program dies its control socket closes, and it ends.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest, Lines};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+
+use super::command::{Supervisor, TAG_VARIABLE};
+use super::session::Lost;
+use super::wire::{self, Order, Report};
+
+/// A supervisor process. Dropping it closes the control socket, which ends it and all it runs.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) control: Control,
+    pub(super) child: Child,
+}
+
+/// The main program's end of the control socket.
+#[derive(Debug)]
+pub(super) struct Control {
+    lines: Lines<BufReader<UnixStream>>,
+}
+
+/// Those that wait, shared by all who start sessions through the same [`Supervisor`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pool {
+    waiting: Arc<Mutex<Vec<Member>>>,
+}
+
+impl Member {
+    /// Starts one. `tag` is its own mark; the programs that it will start bear their sessions'.
+    pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        // An environment of its own: the tree could read the main program's secrets from it.
+        let child = tokio::process::Command::new(&supervisor.program)
+            .arg0("selvedge-supervisor")
+            .args(&supervisor.args)
+            .env_clear()
+            .env(TAG_VARIABLE, tag)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let control = Control {
+            lines: BufReader::new(UnixStream::from_std(ours)?).lines(),
+        };
+        Ok(Self { control, child })
+    }
+
+    /// Lets it end, and waits until it has. It must have nothing to supervise.
+    async fn dismiss(self) {
+        let Self { control, mut child } = self;
+        drop(control);
+        let _ = child.wait().await;
+    }
+}
+
+impl Control {
+    /// A supervisor that cannot be told is dead, which the next read shows.
+    pub(super) async fn tell(&mut self, order: Order) {
+        if let Ok(line) = wire::encode(&order) {
+            let _ = self.socket().write_all(&line).await;
+        }
+    }
+
+    /// Sends a line, and descriptors with its first byte.
+    pub(super) async fn hand_over(
+        &mut self,
+        message: &impl Serialize,
+        descriptors: &[OwnedFd],
+    ) -> io::Result<()> {
+        let line = wire::encode(message)?;
+        let socket = self.socket();
+        let sent = socket
+            .async_io(Interest::WRITABLE, || {
+                send_with(socket.as_fd(), &line, descriptors)
+            })
+            .await?;
+        socket.write_all(&line[sent..]).await
+    }
+
+    /// The next line from the supervisor. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Result<Report, Lost> {
+        match self.lines.next_line().await {
+            Ok(Some(line)) => wire::decode(line.as_bytes()).map_err(|_| Lost),
+            Ok(None) | Err(_) => Err(Lost),
+        }
+    }
+
+    fn socket(&mut self) -> &mut UnixStream {
+        self.lines.get_mut().get_mut()
+    }
+}
+
+impl Pool {
+    /// One that waits, if there is one.
+    pub(super) fn take(&self) -> Option<Member> {
+        self.members().pop()
+    }
+
+    /// Keeps one whose tree is gone.
+    pub(super) fn put(&self, member: Member) {
+        self.members().push(member);
+    }
+
+    /// Ends all that wait.
+    pub(super) async fn dismiss(&self) {
+        let waiting = std::mem::take(&mut *self.members());
+        for member in waiting {
+            member.dismiss().await;
+        }
+    }
+
+    fn members(&self) -> std::sync::MutexGuard<'_, Vec<Member>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends as much as fits at once; returns how many bytes that were.
+fn send_with(socket: BorrowedFd<'_>, line: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
+    let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(wire::MOST_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
+    let sent = sendmsg(
+        socket,
+        &[IoSlice::new(line)],
+        &mut ancillary,
+        SendFlags::empty(),
+    )?;
+    Ok(sent)
+}
