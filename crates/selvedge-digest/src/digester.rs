@@ -3,11 +3,11 @@
 use std::io;
 
 use crate::analysis::Analysis;
-use crate::clean::{Cleaner, Frames};
+use crate::clean::{Cleaner, Prefixes, lines};
 use crate::fallback::Telling;
 use crate::findings::Findings;
 use crate::formats::Formats;
-use crate::line::Line;
+use crate::line::{Line, scan};
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Hints {
 /// Reads a log once, in chunks of any size, in bounded memory. Feed it through [`io::Write`].
 #[derive(Debug)]
 pub struct Digester {
-    frames: Frames,
+    cleaner: Cleaner,
     reader: Reader,
     bytes: u64,
 }
@@ -71,7 +71,7 @@ impl Digester {
 
     fn knowing(formats: Formats) -> Self {
         Self {
-            frames: Frames::default(),
+            cleaner: Cleaner::default(),
             reader: Reader::new(formats),
             bytes: 0,
         }
@@ -80,14 +80,14 @@ impl Digester {
     fn read(&mut self, bytes: &[u8]) {
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
-        self.frames
-            .feed(bytes, &mut |frame| self.reader.frame(frame));
+        self.cleaner
+            .feed(bytes, &mut |text| self.reader.block(text));
     }
 
     /// Ends the log.
     #[must_use]
     pub fn finish(mut self, exit: Exit) -> Analysis {
-        self.frames.finish(&mut |frame| self.reader.frame(frame));
+        self.cleaner.finish(&mut |text| self.reader.block(text));
         self.reader.finish(exit, self.bytes)
     }
 }
@@ -113,14 +113,16 @@ pub fn analyse(bytes: &[u8], hints: Hints, exit: Exit) -> Analysis {
 
 /// The most bytes of a log that is kept whole, so that it can be shown whole if it fits.
 const WHOLE_BYTES: usize = 16 << 10;
+/// The longest line that may head those below it, in bytes.
+const HEADING_BYTES: usize = 400;
 
 /// Shows each cleaned line to all that look at lines.
 #[derive(Debug)]
 struct Reader {
-    cleaner: Cleaner,
+    prefixes: Prefixes,
+    /// How many lines were read.
     number: u64,
     whole: Option<String>,
-    bytes: usize,
     /// The last line that was not indented, where it is short enough to be a heading.
     heading: String,
     formats: Formats,
@@ -128,16 +130,12 @@ struct Reader {
     telling: Telling,
 }
 
-/// The longest line that may head those below it, in bytes.
-const HEADING_BYTES: usize = 400;
-
 impl Reader {
     fn new(formats: Formats) -> Self {
         Self {
-            cleaner: Cleaner::default(),
+            prefixes: Prefixes::default(),
             number: 0,
             whole: Some(String::new()),
-            bytes: 0,
             heading: String::new(),
             formats,
             findings: Findings::default(),
@@ -145,24 +143,45 @@ impl Reader {
         }
     }
 
-    fn frame(&mut self, frame: &[u8]) {
-        let text = self.cleaner.clean(frame);
-        self.number += 1;
-        self.bytes = self.bytes.saturating_add(text.len() + 1);
-        if self.bytes > WHOLE_BYTES {
-            self.whole = None;
-        } else if let Some(whole) = &mut self.whole {
+    /// Reads a block of whole lines.
+    fn block(&mut self, block: &str) {
+        let first = std::mem::take(&mut self.heading);
+        let mut heading = first.as_str();
+        let mut words = scan(block);
+        let mut read = Vec::with_capacity(block.len() / 32);
+        let mut start = 0;
+        for raw in lines(block) {
+            let trimmed = raw.trim_end();
+            let text = self.prefixes.strip(trimmed);
+            let end = start + trimmed.len();
+            self.number += 1;
+            self.keep_whole(text);
+            let line = Line {
+                number: self.number,
+                text,
+                heading,
+                signals: words.signals(end - text.len(), text),
+            };
+            let claim = self.formats.line(&line, &mut self.findings);
+            read.push((line, claim));
+            if text.starts_with(|c: char| !c.is_whitespace()) {
+                heading = Some(text)
+                    .filter(|text| text.len() <= HEADING_BYTES)
+                    .unwrap_or_default();
+            }
+            start += raw.len() + 1;
+        }
+        self.telling.block(&read);
+        self.heading = heading.to_owned();
+    }
+
+    fn keep_whole(&mut self, text: &str) {
+        let Some(whole) = &mut self.whole else { return };
+        if whole.len() + text.len() < WHOLE_BYTES {
             whole.push_str(text);
             whole.push('\n');
-        }
-        let line = Line::new(self.number, text, &self.heading);
-        let claim = self.formats.line(&line, &mut self.findings);
-        self.telling.line(&line, claim);
-        if text.starts_with(|c: char| !c.is_whitespace()) {
-            self.heading.clear();
-            if text.len() <= HEADING_BYTES {
-                self.heading.push_str(text);
-            }
+        } else {
+            self.whole = None;
         }
     }
 

@@ -19,19 +19,26 @@ pub fn strip_escapes(text: &str) -> String {
 /// Appends `text` to `out` without its escape sequences and control characters. A backspace takes
 /// the character before it away, as it would on a screen.
 pub(super) fn strip(text: &str, out: &mut String) {
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => skip_sequence(&mut chars),
-            '\u{9b}' => skip_parameters(&mut chars),
-            '\u{8}' => {
+    let start = out.len();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_removed) {
+        out.push_str(&rest[..at]);
+        let mut chars = rest[at..].chars();
+        match chars.next() {
+            Some('\u{1b}') => skip_sequence(&mut chars),
+            Some('\u{9b}') => skip_parameters(&mut chars),
+            Some('\u{8}') if out.len() > start => {
                 out.pop();
             }
-            '\t' => out.push('\t'),
-            c if c.is_control() => {}
-            c => out.push(c),
+            _ => {}
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
+}
+
+fn is_removed(c: char) -> bool {
+    c.is_control() && c != '\t'
 }
 
 /// Skips what follows an escape character: ECMA-48's control sequences, strings, and short forms.

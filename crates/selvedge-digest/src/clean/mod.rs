@@ -1,40 +1,124 @@
 //! From raw bytes to lines that a person would see on a screen.
 //!
-//! [`Frames`] cuts the stream at newlines and carriage returns, [`Cleaner`] makes text of each
-//! frame: no escape sequences, no control characters, no prefix that some wrapper put before every
-//! line, no trailing space. Both hold a bounded part of the log. Nothing here knows of any tool.
+//! [`Blocks`] cuts the stream into blocks of whole lines, [`Cleaner`] makes text of each block: no
+//! escape sequences, no control characters, no frames that were overwritten. Most blocks are plain
+//! text already, which two scans of the whole block tell; their lines are never copied.
+//! [`Prefixes`] takes away what a wrapper put before every line. All of it holds a bounded part of
+//! the log. Nothing here knows of any tool.
 
+mod blocks;
 mod escapes;
 mod frames;
+mod long;
 mod prefix;
 
 pub use escapes::strip_escapes;
-pub(crate) use frames::Frames;
+pub(crate) use prefix::Prefixes;
 
-use prefix::Prefixes;
+use memchr::memchr;
 
-/// Makes clean text of raw lines, one at a time; remembers the prefixes that it saw.
+use blocks::Blocks;
+
+/// Makes clean text of a stream of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
-    buffer: String,
-    prefixes: Prefixes,
+    blocks: Blocks,
+    text: String,
 }
 
 impl Cleaner {
-    /// The text of one line. It lives until the next call.
-    pub(crate) fn clean<'a>(&'a mut self, raw: &'a [u8]) -> &'a str {
-        // Folding instead of stopping at the first hit lets the compiler vectorise the scan.
-        let controls = raw
+    /// Passes on the text of each block that ends within `bytes`: whole lines, each ended by a
+    /// newline but perhaps the last.
+    pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(&str)) {
+        let text = &mut self.text;
+        self.blocks
+            .feed(bytes, &mut |block| clean(block, text, emit));
+    }
+
+    /// Passes on what the end of the stream leaves.
+    pub(crate) fn finish(mut self, emit: &mut impl FnMut(&str)) {
+        let text = &mut self.text;
+        self.blocks.finish(&mut |block| clean(block, text, emit));
+    }
+}
+
+/// The lines of a block, without their newlines.
+pub(crate) fn lines(block: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(block.strip_suffix('\n').unwrap_or(block));
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr(b'\n', text.as_bytes());
+        rest = end.and_then(|end| text.get(end + 1..));
+        text.get(..end.unwrap_or(text.len()))
+    })
+}
+
+fn clean(block: &[u8], buffer: &mut String, emit: &mut impl FnMut(&str)) {
+    if let Some(text) = plain(block) {
+        return emit(text);
+    }
+    buffer.clear();
+    let block = block.strip_suffix(b"\n").unwrap_or(block);
+    for line in block.split(|&byte| byte == b'\n') {
+        frames::shown(line, &mut |frame| {
+            match plain(frame) {
+                Some(text) => buffer.push_str(text),
+                None => escapes::strip(&String::from_utf8_lossy(frame), buffer),
+            }
+            buffer.push('\n');
+        });
+    }
+    emit(buffer);
+}
+
+/// The bytes as they are, if they are text without control characters.
+fn plain(bytes: &[u8]) -> Option<&str> {
+    /// How much is looked at before a control character ends the search.
+    const STRIDE: usize = 4 << 10;
+    let is_control = |&b: &u8| b < 0x20 && b != b'\t' && b != b'\n';
+    // Folding instead of stopping at the first hit lets the compiler vectorise the scan.
+    let controlled = bytes.chunks(STRIDE).any(|stride| {
+        stride
             .iter()
-            .fold(0, |any, &b| any | u8::from(b < 0x20 && b != b'\t'));
-        let text = match std::str::from_utf8(raw) {
-            Ok(text) if controls == 0 => text,
-            _ => {
-                self.buffer.clear();
-                escapes::strip(&String::from_utf8_lossy(raw), &mut self.buffer);
-                self.buffer.as_str()
+            .fold(false, |any, byte| any | is_control(byte))
+    });
+    if controlled {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cleaner;
+
+    fn text(chunks: &[&[u8]]) -> String {
+        let mut out = String::new();
+        let mut emit = |text: &str| {
+            out.push_str(text);
+            if !text.ends_with('\n') {
+                out.push('\n');
             }
         };
-        self.prefixes.strip(text.trim_end())
+        let mut cleaner = Cleaner::default();
+        for chunk in chunks {
+            cleaner.feed(chunk, &mut emit);
+        }
+        cleaner.finish(&mut emit);
+        out
+    }
+
+    #[test]
+    fn newlines_of_both_kinds_end_a_line() {
+        assert_eq!(text(&[b"a\r\nb\n\r\nc"]), "a\nb\n\nc\n");
+        assert_eq!(text(&[b"a\r", b"\nb\n", b"\r", b"\nc"]), "a\nb\n\nc\n");
+        assert_eq!(text(&[b"a\nb\n\n"]), "a\nb\n\n");
+    }
+
+    #[test]
+    fn one_coloured_line_changes_no_other() {
+        let log = "plain ✓\n\x1b[31mred\x1b[0m\nplain\n".as_bytes();
+        assert_eq!(text(&[log]), "plain ✓\nred\nplain\n");
+        assert_eq!(text(&[b"bad \xff\x00\n"]), "bad \u{fffd}\n");
     }
 }

@@ -14,14 +14,14 @@ const NAME_BYTES: usize = 60;
 
 /// The prefixes seen so far.
 #[derive(Debug, Default)]
-pub(super) struct Prefixes {
+pub(crate) struct Prefixes {
     time_streaks: [u32; 2],
     names: Vec<(String, u32)>,
 }
 
 impl Prefixes {
     /// The line without its proven prefixes.
-    pub(super) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
+    pub(crate) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
         let line = self.strip_name(line);
         let line = strip_job(line);
         // Some runners write their own time before that of the program.
@@ -168,32 +168,41 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     if !(first.is_ascii_alphabetic() || first == b'@') {
         return None;
     }
-    let is_name =
-        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'@');
     let end = line
         .bytes()
         .take(NAME_BYTES + 1)
         .position(|b| !is_name(b))?;
-    let rest = &line[end..];
-    if !rest.starts_with([' ', '|', ':', '#']) {
-        return None;
+    let (name, rest) = line.split_at(end);
+    match rest.as_bytes().first()? {
+        b' ' => column(name, rest),
+        b':' | b'#' => task(line, end),
+        _ => None,
     }
-    if let Some(text) = rest.trim_start_matches(' ').strip_prefix('|')
-        && rest.starts_with(' ')
-        && (text.is_empty() || text.starts_with(' '))
-    {
-        return Some((&line[..end], text.strip_prefix(' ').unwrap_or(text)));
+}
+
+/// `web-1  | text`, `lens      > text`
+fn column<'a>(name: &'a str, rest: &'a str) -> Option<(&'a str, &'a str)> {
+    let gap = rest.bytes().position(|b| b != b' ')?;
+    let text = rest.get(gap + 1..)?;
+    match rest.as_bytes()[gap] {
+        b'|' if text.is_empty() => Some((name, text)),
+        b'|' => Some((name, text.strip_prefix(' ')?)),
+        b'>' if gap > 1 => Some((name, text.strip_prefix(' ')?)),
+        _ => None,
     }
-    if let Some(text) = rest.trim_start_matches(' ').strip_prefix("> ")
-        && rest.starts_with("  ")
-    {
-        return Some((&line[..end], text));
-    }
-    let task = rest.strip_prefix([':', '#'])?;
+}
+
+/// `app:build: text`, where the name of the app ends at `end`.
+fn task(line: &str, end: usize) -> Option<(&str, &str)> {
+    let task = &line[end + 1..];
     let length = task.bytes().position(|b| !is_name(b))?;
     let text = task[length..].strip_prefix(": ")?;
-    let letter = task.starts_with(|c: char| c.is_ascii_lowercase());
-    letter.then(|| (&line[..end + 1 + length], text))
+    task.starts_with(|c: char| c.is_ascii_lowercase())
+        .then(|| (&line[..end + 1 + length], text))
+}
+
+fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'@')
 }
 
 #[cfg(test)]

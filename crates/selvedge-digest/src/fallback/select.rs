@@ -43,7 +43,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage
         .filter(|(kept, _)| !kept.text.is_empty() && !is_claimed(kept.number, claimed))
         .map(|(kept, value)| Passage {
             number: kept.number,
-            text: kept.text,
+            text: kept.text.into_owned(),
             value,
         })
         .collect();
@@ -54,7 +54,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage
 }
 
 /// A line's own weight, as its place in the log makes it more or less likely to matter.
-fn own_value(kept: &Kept, lines: &Lines) -> f32 {
+fn own_value(kept: &Kept<'_>, lines: &Lines) -> f32 {
     let weight = f32::from(u16::try_from(kept.weight).unwrap_or(u16::MAX));
     let place = match lines.first_failed {
         Some(failed) if kept.number > failed + 3 => 0.7,
@@ -73,7 +73,7 @@ fn own_value(kept: &Kept, lines: &Lines) -> f32 {
 
 /// Lets the value of a line fall on its neighbours: more on those after it, and further where they
 /// are indented below it, as stack frames and source excerpts are.
-fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
+fn shine(kept: &[Kept<'_>], values: &mut [f32], index: usize, value: f32) {
     let mut light = value * 0.75;
     let indent = indent_of(&kept[index].text);
     for next in index + 1..kept.len().min(index + 1 + AFTER) {
@@ -125,7 +125,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
 }
 
 /// A line like one before it says little that is new.
-fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
+fn fold_repeats(kept: &[Kept<'_>], values: &mut [f32]) {
     let mut seen: HashMap<u64, u16> = HashMap::new();
     for (line, value) in kept.iter().zip(values) {
         let times = seen.entry(template(&line.text)).or_default();

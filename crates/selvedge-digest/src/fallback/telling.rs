@@ -2,17 +2,20 @@
 //!
 //! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
 
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::{Boundary, Hashed, boundary, template, weight};
 use crate::formats::Claim;
-use crate::line::{Line, Signals};
+use crate::line::{Line, Signals, words};
 
 /// The most bytes of text that are kept.
 const KEPT_BYTES: usize = 3 << 20;
 /// The longest line, in bytes; the rest of it is cut.
 const LINE_BYTES: usize = 1000;
+/// How much of a long line is shown before its first telling word, in bytes.
+const LED_BYTES: usize = 80;
 /// How many lines before the current one are remembered.
 const BEFORE: usize = 80;
 /// How many lines before a telling one are kept with it.
@@ -28,11 +31,11 @@ const TELLING: u32 = 3;
 /// Without any of these a line has no weight, and needs no close look.
 const SIGNALS: Signals = Signals::BAD.with(Signals::PLACE).with(Signals::EXIT);
 
-/// A line that was kept.
+/// A line that is kept, or may yet be: then its text is borrowed from the block it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct Kept<'a> {
     pub(crate) number: u64,
-    pub(crate) text: String,
+    pub(crate) text: Cow<'a, str>,
     /// See [`weight`].
     pub(crate) weight: u32,
     /// How many lines of its template came before it.
@@ -51,9 +54,10 @@ struct Seen {
 /// The lines kept so far.
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
-    kept: Vec<Kept>,
+    kept: Vec<Kept<'static>>,
     bytes: usize,
-    recent: VecDeque<Kept>,
+    /// The last lines of the blocks before.
+    recent: Vec<Kept<'static>>,
     trail: u32,
     seen: HashMap<u64, Seen, BuildHasherDefault<Hashed>>,
     first_failed: Option<u64>,
@@ -64,13 +68,24 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    /// Looks at the next line.
-    pub(crate) fn line(&mut self, line: &Line<'_>, claim: Claim) {
+    /// Looks at the lines of the next block, and what the formats said of each.
+    pub(crate) fn block(&mut self, lines: &[(Line<'_>, Claim)]) {
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.reserve(lines.len());
+        for (line, claim) in lines {
+            self.line(line, *claim, &mut recent);
+        }
+        let last = recent.len().saturating_sub(BEFORE);
+        self.recent = recent.drain(last..).map(Kept::into_owned).collect();
+    }
+
+    /// Looks at a line; `recent` are those before it, and takes it in.
+    fn line<'a>(&mut self, line: &Line<'a>, claim: Claim, recent: &mut Vec<Kept<'a>>) {
         self.lines = line.number;
         if claim == Claim::Chaff {
             return;
         }
-        if line.is_blank() && self.recent.back().is_some_and(|last| last.text.is_empty()) {
+        if line.is_blank() && recent.last().is_some_and(|last| last.text.is_empty()) {
             return;
         }
         let Seen {
@@ -81,7 +96,7 @@ impl Telling {
         self.weighty += u64::from(weight >= TELLING);
         let telling = weight > 0 && repeat < REPEATS;
         if telling {
-            self.keep_recent(LEAD);
+            self.keep(recent, LEAD);
             self.trail = TRAIL;
         }
         match boundary {
@@ -89,20 +104,27 @@ impl Telling {
             Some(Boundary::Failed) if self.first_failed.is_none() => {
                 self.first_failed = Some(line.number);
                 self.failed_command = self.begun;
-                self.keep_recent(BEFORE);
+                self.keep(recent, BEFORE);
             }
             _ => {}
         }
-        self.push_recent(line, weight, repeat, boundary);
+        recent.push(Kept {
+            number: line.number,
+            text: cut(line.text, telling),
+            weight,
+            repeat,
+            boundary,
+        });
         if telling || self.trail > 0 || boundary.is_some() {
             self.trail = self.trail.saturating_sub(1);
-            self.keep_recent(1);
+            self.keep(recent, 1);
         }
     }
 
     /// The kept lines in order, the last lines of the log among them.
     pub(crate) fn finish(mut self) -> Lines {
-        self.keep_recent(BEFORE);
+        let recent = std::mem::take(&mut self.recent);
+        self.keep(&recent, BEFORE);
         Lines {
             kept: self.kept,
             first_failed: self.first_failed,
@@ -137,42 +159,13 @@ impl Telling {
         seen
     }
 
-    fn push_recent(
-        &mut self,
-        line: &Line<'_>,
-        weight: u32,
-        repeat: u32,
-        boundary: Option<Boundary>,
-    ) {
-        // Slots are used again: a log of ten million lines allocates for eighty.
-        let mut slot = if self.recent.len() == BEFORE {
-            self.recent.pop_front()
-        } else {
-            None
-        }
-        .unwrap_or_else(|| Kept {
-            number: 0,
-            text: String::new(),
-            weight: 0,
-            repeat: 0,
-            boundary: None,
-        });
-        slot.text.clear();
-        slot.text.push_str(clip(line.text));
-        slot.number = line.number;
-        slot.weight = weight;
-        slot.repeat = repeat;
-        slot.boundary = boundary;
-        self.recent.push_back(slot);
-    }
-
-    /// Keeps the last `count` lines, unless they are kept already.
-    fn keep_recent(&mut self, count: usize) {
+    /// Keeps the last `count` of the recent lines, unless they are kept already.
+    fn keep(&mut self, recent: &[Kept<'_>], count: usize) {
         let last = self.kept.last().map_or(0, |kept| kept.number);
-        let start = self.recent.len().saturating_sub(count);
-        for line in self.recent.range(start..).filter(|line| line.number > last) {
-            self.bytes += line.text.len() + size_of::<Kept>();
-            self.kept.push(line.clone());
+        let start = recent.len().saturating_sub(count);
+        for line in recent[start..].iter().filter(|line| line.number > last) {
+            self.bytes += line.text.len() + size_of::<Kept<'_>>();
+            self.kept.push(line.clone().into_owned());
         }
         if self.bytes > KEPT_BYTES {
             self.thin();
@@ -198,7 +191,7 @@ impl Telling {
         self.bytes = self
             .kept
             .iter()
-            .map(|k| k.text.len() + size_of::<Kept>())
+            .map(|k| k.text.len() + size_of::<Kept<'_>>())
             .sum();
     }
 }
@@ -206,7 +199,7 @@ impl Telling {
 /// The lines that were kept, and what is known of the log as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<Kept<'static>>,
     /// Where the first command that failed was said to have failed.
     pub(crate) first_failed: Option<u64>,
     /// Where that command began; 0 when unknown.
@@ -217,6 +210,32 @@ pub(crate) struct Lines {
     pub(crate) telling: u64,
 }
 
-fn clip(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LINE_BYTES)]
+impl Kept<'_> {
+    fn into_owned(self) -> Kept<'static> {
+        Kept {
+            text: Cow::Owned(self.text.into_owned()),
+            ..self
+        }
+    }
+}
+
+/// A line that is not too long to be kept; of a long one, the part that tells.
+fn cut(text: &str, telling: bool) -> Cow<'_, str> {
+    if text.len() <= LINE_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let at = if telling { first_word(text) } else { 0 };
+    let start = text.floor_char_boundary(at.saturating_sub(LED_BYTES));
+    let end = text.floor_char_boundary(start + LINE_BYTES);
+    match &text[start..end] {
+        head if start == 0 => Cow::Borrowed(head),
+        inner => Cow::Owned(format!("… {inner}")),
+    }
+}
+
+/// Where the first word stands that speaks of a failure.
+fn first_word(text: &str) -> usize {
+    words(text.as_bytes())
+        .find(|(_, signals)| signals.intersects(Signals::BAD))
+        .map_or(0, |(word, _)| word.start)
 }

@@ -122,7 +122,9 @@ impl Libtest {
             self.failed(id[dots..].trim(), findings);
             return Some(Claim::Noise);
         }
-        let (id, outcome) = line.text.strip_prefix("test ")?.rsplit_once(" ... ")?;
+        let test = line.text.strip_prefix("test ")?;
+        let passed = test.strip_suffix(" ... ok").map(|id| (id, "ok"));
+        let (id, outcome) = passed.or_else(|| test.rsplit_once(" ... "))?;
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
         findings.tool(TOOL);
         if outcome.starts_with("ok") {
