@@ -129,15 +129,17 @@ impl Draft {
     }
 }
 
-/// The first line that says something, cut to [`SUMMARY_CHARS`].
+/// The first line that says something, with the next one where it only announces that; cut to
+/// [`SUMMARY_CHARS`].
 fn summary(text: &str) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let line = match lines.next() {
+        Some(next) if first.ends_with(':') && first.contains(' ') => format!("{first} {next}"),
+        _ => first.to_owned(),
+    };
     match line.char_indices().nth(SUMMARY_CHARS) {
-        None => line.to_owned(),
+        None => line,
         Some(_) => line.chars().take(SUMMARY_CHARS - 1).chain(['…']).collect(),
     }
 }

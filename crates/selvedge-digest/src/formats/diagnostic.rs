@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::extension;
+use super::place::{extension, is_c};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Severity};
 use crate::line::{Line, Signals};
@@ -21,6 +21,8 @@ const SOURCE_LINES: u32 = 6;
 pub(super) struct Diagnostic {
     draft: Option<Draft>,
     source_lines: u32,
+    /// Where the user's code uses the template of a library that an error is in.
+    required: Option<(String, u32)>,
 }
 
 /// `path:line:column: severity code: message`, with the variations of many tools.
@@ -46,12 +48,29 @@ impl Format for Diagnostic {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         // A diagnostic is a line of text, not a minified file.
         if line.text.len() < 2000
-            && let Some(draft) = read(line, findings)
+            && let Some(mut draft) = read(line, findings)
         {
             self.close(findings);
+            if let Some((file, number)) = self.required.take()
+                && draft
+                    .failure
+                    .file
+                    .as_deref()
+                    .is_some_and(is_header_of_system)
+            {
+                draft.place_again(&file, Some(number), None);
+            }
             self.draft = Some(draft);
             self.source_lines = 0;
             return Claim::Evidence;
+        }
+        if let Some(place) = line.text.strip_suffix(":   required from here") {
+            let mut parts = place.splitn(3, ':');
+            let number = |digits: &str| digits.parse().ok();
+            self.required = parts
+                .next()
+                .map(str::to_owned)
+                .zip(parts.next().and_then(number));
         }
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
@@ -62,6 +81,17 @@ impl Format for Diagnostic {
             return Claim::Foreign;
         }
         self.source_lines += 1;
+        // javac names the symbol that it cannot find below the source.
+        if let (Some(symbol), Some(message)) = (
+            line.body()
+                .trim_start_matches("[javac]")
+                .trim_start()
+                .strip_prefix("symbol: "),
+            &mut draft.failure.message,
+        ) {
+            message.push_str(": ");
+            message.push_str(symbol.trim_start());
+        }
         draft.excerpt(line);
         Claim::Evidence
     }
@@ -81,6 +111,11 @@ impl Diagnostic {
             findings.add(draft.found());
         }
     }
+}
+
+/// Whether a header belongs to the compiler or the system.
+fn is_header_of_system(file: &str) -> bool {
+    file.starts_with("/usr/") || file.contains("/include/c++/")
 }
 
 fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
@@ -141,9 +176,7 @@ fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'stat
     match extension(file) {
         "py" | "pyi" if severe => (FailureKind::Type, "mypy"),
         "py" | "pyi" | "ipynb" => (FailureKind::Lint, "flake8"),
-        "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" | "m" | "mm" | "inl" => {
-            (FailureKind::Compile, "cc")
-        }
+        _ if is_c(file) => (FailureKind::Compile, "cc"),
         "java" => (FailureKind::Compile, "javac"),
         "go" => (FailureKind::Compile, "go"),
         "cs" | "vb" | "fs" | "csproj" => (FailureKind::Compile, "dotnet"),

@@ -4,20 +4,32 @@
 //! bytes or bears one of its signals, and every line while it is open, that is, within a section
 //! that it has recognised. So one log may hold the output of any number of tools in any order.
 
+mod ant;
+mod catch2;
+mod cmake;
+mod ctest;
 mod diagnostic;
 mod go;
 mod go_json;
+mod gradle;
 mod grouped;
+mod gtest;
+mod java_test;
 mod jest;
-mod jvm;
+mod junit_console;
 mod libtest;
+mod linker;
+mod make;
+mod maven;
 mod nextest;
 mod node_test;
 mod numbered;
 mod place;
 mod pytest;
 mod rustc;
+mod surefire;
 mod tap;
+mod testng;
 mod tsc;
 mod unittest;
 mod vitest;
@@ -103,11 +115,22 @@ static TABLE: &[Row] = &[
     row::<vitest::Vitest>("vitest", b"FTR", Signals::CROSS.with(Signals::TICK)),
     row::<node_test::NodeTest>("node_test", b"t", Signals::CROSS.with(Signals::TICK)),
     row::<tap::Tap>("tap", b"To1n", Signals::NONE),
-    row::<jvm::Jvm>("jvm", b"", Signals::FAIL.with(Signals::ERROR)),
+    row::<gtest::GoogleTest>("gtest", b"[0123456789", Signals::FAIL),
+    row::<catch2::Catch2>("catch2", b"~-AtP", Signals::FAIL),
+    row::<cmake::CMake>("cmake", b"C", Signals::NONE),
+    row::<linker::Linker>("linker", b"/lax", Signals::TROUBLE.with(Signals::ERROR)).one_liners(),
+    row::<make::Make>("make", b"mgMFn", Signals::PLACE),
+    row::<maven::Maven>("maven", b"[", Signals::NONE),
+    row::<ant::Ant>("ant", b"[T/", Signals::NONE),
+    row::<surefire::Surefire>("surefire", b"", Signals::FAIL.with(Signals::ERROR)),
+    row::<gradle::Gradle>("gradle", b":>*", Signals::FAIL),
+    row::<junit_console::JUnitConsole>("junit_console", b"J[", Signals::NONE),
+    row::<testng::TestNg>("testng", b"FPST[", Signals::NONE),
     row::<numbered::Numbered>("numbered", b"0123456789TEFP", Signals::NONE),
     row::<tsc::Tsc>("tsc", b"", Signals::ERROR).one_liners(),
     row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),
+    row::<ctest::CTest>("ctest", b"0123456789", Signals::NONE),
 ];
 
 /// The names of the formats that a [`Digester`](crate::Digester) knows.

@@ -50,6 +50,14 @@ pub(super) fn extension(file: &str) -> &str {
     file.rsplit_once('.').map_or("", |(_, extension)| extension)
 }
 
+/// Whether a file is source of the C family.
+pub(super) fn is_c(file: &str) -> bool {
+    matches!(
+        extension(file),
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" | "m" | "mm" | "inl"
+    )
+}
+
 /// Whether a file belongs to a runtime, a library or a test framework, not to the user.
 pub(super) fn is_foreign(file: &str) -> bool {
     const PARTS: [&str; 12] = [

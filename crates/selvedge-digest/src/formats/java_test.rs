@@ -1,0 +1,138 @@
+//! What the JVM's test runners share: a failed test is a heading, an exception with its message, and
+//! the frames of its stack, of which one is in the class of the test.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Claim;
+use crate::findings::{Draft, Findings, Outcome};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+/// How many lines below a heading are read.
+const BODY_LINES: u32 = 40;
+
+/// A failed test that is being read.
+#[derive(Debug, Default)]
+pub(super) struct JavaTest {
+    draft: Option<Draft>,
+    tool: &'static str,
+    lines: u32,
+}
+
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?:at )?(?P<method>[\w.$<>/@]+)\((?P<file>\w+\.\w+):(?P<line>\d+)\)")
+});
+/// Gradle's short form.
+static AT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<message>[\w.$]+(?:Exception|Error|Failure|Failed)\w*(?:: .*)?) at (?P<file>\w+\.\w+):(?P<line>\d+)$",
+    )
+});
+
+impl JavaTest {
+    /// The heading of a failed test; its id may still lack the class.
+    pub(super) fn begin(
+        &mut self,
+        tool: &'static str,
+        id: &str,
+        line: &Line<'_>,
+        findings: &mut Findings,
+    ) {
+        self.close(findings);
+        let mut draft = Draft::new(FailureKind::Test, tool, line);
+        draft.failure.id = Some(id.to_owned());
+        self.draft = Some(draft);
+        self.tool = tool;
+        self.lines = 0;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    /// Whether nothing but the heading was read so far.
+    pub(super) fn is_bare(&self) -> bool {
+        self.draft.is_some() && self.lines == 0
+    }
+
+    /// The id is better known now.
+    pub(super) fn rename(&mut self, id: &str) {
+        if let Some(draft) = &mut self.draft {
+            draft.failure.id = Some(id.to_owned());
+        }
+    }
+
+    /// It was no failure after all.
+    pub(super) fn discard(&mut self) {
+        self.draft = None;
+    }
+
+    /// Reads a line below the heading; `text` is the line without what the tool puts before it.
+    pub(super) fn body(&mut self, text: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        self.lines += 1;
+        let text = text.trim_start();
+        if self.lines > BODY_LINES || text.is_empty() && draft.failure.message.is_some() {
+            self.close(findings);
+            return Claim::Foreign;
+        }
+        if let Some(place) = AT.captures(text) {
+            draft.message(&place["message"]);
+            draft.place(&place["file"], place["line"].parse().ok(), None);
+            draft.excerpt(line);
+        } else if let Some(frame) = FRAME.captures(text) {
+            if own_frame(draft, &frame["method"]) {
+                draft.place(&frame["file"], frame["line"].parse().ok(), None);
+                draft.excerpt(line);
+            } else {
+                draft.skip(line);
+            }
+        } else if ["at ", "... ", "[..."]
+            .iter()
+            .any(|start| text.starts_with(start))
+        {
+            draft.skip(line);
+        } else {
+            draft.message(text.trim_start_matches("=> "));
+            draft.excerpt(line);
+        }
+        Claim::Evidence
+    }
+
+    /// The failure is read to its end.
+    pub(super) fn close(&mut self, findings: &mut Findings) {
+        if let Some(draft) = self.draft.take() {
+            let id = draft.failure.id.as_deref();
+            findings.tool(self.tool);
+            findings.runs.test(self.tool, Outcome::Failed, id);
+            findings.add(draft.found());
+        }
+    }
+}
+
+/// Whether a frame is in the class of the test. An id without a class takes it from the frame.
+fn own_frame(draft: &mut Draft, method: &str) -> bool {
+    let Some(id) = &mut draft.failure.id else {
+        return false;
+    };
+    let (class, name) = method.rsplit_once('.').unwrap_or((method, ""));
+    let test = id.split(['(', '[', '{', ' ']).next().unwrap_or(id);
+    if !test.contains('.') {
+        let own = test == name;
+        if own {
+            *id = format!("{class}.{id}");
+        }
+        return own;
+    }
+    let class = class.split('$').next().unwrap_or(class);
+    id.find(class).is_some_and(|at| {
+        // `shop.Cart` is not the class of `shop.CartTest.sums`.
+        let rest = &id[at + class.len()..];
+        !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    })
+}

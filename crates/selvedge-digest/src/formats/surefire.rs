@@ -1,0 +1,102 @@
+//! JUnit and TestNG under Maven: Surefire and Failsafe.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::java_test::JavaTest;
+use super::{Claim, Format};
+use crate::findings::{Findings, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+
+const TOOL: &str = "maven";
+
+/// Reads what Surefire prints of each class, and its closing totals.
+#[derive(Debug, Default)]
+pub(super) struct Surefire {
+    test: JavaTest,
+    /// The class that is being told, where a line names the test alone.
+    class: String,
+}
+
+static TEST: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:\[ERROR\] +)?(?P<id>[\w.$]+(?:[.#(\[{][^ ]*)?.*?)(?: --)? +(?i:Time elapsed): [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!",
+    )
+});
+static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?:\[\w+\] +)?Tests run: (?P<runs>\d+), Failures: (?P<failures>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?P<one>,? (?:Time elapsed|FAILURE).*?(?:-+ in (?P<class>[\w.$]+))?)?$",
+    )
+});
+
+impl Format for Surefire {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if text.contains("Tests run:")
+            && let Some(counts) = COUNTS.captures(text)
+        {
+            self.test.close(findings);
+            self.counts(&counts, findings);
+            return Claim::Evidence;
+        }
+        if text.contains("<<< ")
+            && let Some(test) = TEST.captures(text)
+        {
+            let id = id_of(test["id"].trim(), &self.class);
+            self.test.begin(TOOL, &id, line, findings);
+            return Claim::Evidence;
+        }
+        if text.starts_with("[INFO]") {
+            self.test.close(findings);
+            return Claim::Foreign;
+        }
+        self.test.body(text, line, findings)
+    }
+
+    fn is_open(&self) -> bool {
+        self.test.is_open()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.test.close(findings);
+    }
+}
+
+impl Surefire {
+    /// The counts of one class, or those of all of them.
+    fn counts(&mut self, counts: &regex::Captures<'_>, findings: &mut Findings) {
+        if counts.name("one").is_some() {
+            let class = counts.name("class").map_or("", |class| class.as_str());
+            class.clone_into(&mut self.class);
+            return;
+        }
+        let number = |name: &str| counts[name].parse().unwrap_or(0_u64);
+        let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
+        let passed = number("runs").saturating_sub(failed + skipped);
+        findings.tool(TOOL);
+        findings.runs.close(
+            TOOL,
+            Totals {
+                passed,
+                failed,
+                skipped,
+            },
+        );
+    }
+}
+
+/// `test(a.b.CTest)`, `a.b.CTest.test` and `test` below its class are three ways of the same id.
+fn id_of(id: &str, class: &str) -> String {
+    let parts = id
+        .split_once('(')
+        .and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)));
+    match parts {
+        Some((name, class)) if !name.contains('.') && class.contains('.') => {
+            format!("{class}.{name}")
+        }
+        _ if id.contains('.') || class.is_empty() || id == class => id.to_owned(),
+        _ => format!("{class}.{id}"),
+    }
+}

@@ -1,0 +1,105 @@
+//! TestNG's own text: `FAILED: test`, and the stack that names the class below it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::java_test::JavaTest;
+use super::{Claim, Format};
+use crate::findings::{Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+
+const TOOL: &str = "testng";
+
+/// Reads TestNG's verbose text and its totals.
+#[derive(Debug, Default)]
+pub(super) struct TestNg {
+    test: JavaTest,
+}
+
+static EXCEPTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?:[a-z][\w$]*\.)+[A-Z][\w$]*(?::.*)?$"));
+static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^Total tests run: (?P<runs>\d+)(?:, Passes: \d+)?, Failures: (?P<failed>\d+), Skips: (?P<skipped>\d+)$",
+    )
+});
+
+impl Format for TestNg {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if let Some((outcome, id)) = result(text) {
+            self.test.close(findings);
+            if outcome.starts_with("FAILED") {
+                self.test.begin(TOOL, id, line, findings);
+                return Claim::Evidence;
+            }
+            if !findings.knows_tool(TOOL) {
+                return Claim::Foreign;
+            }
+            let skipped = outcome == "SKIPPED";
+            let outcome = if skipped {
+                Outcome::Skipped
+            } else {
+                Outcome::Passed
+            };
+            findings.runs.test(TOOL, outcome, Some(id));
+            return Claim::Noise;
+        }
+        if text.starts_with("[TestNG] ") {
+            findings.tool(TOOL);
+            return Claim::Noise;
+        }
+        if text.starts_with("Total tests run: ")
+            && let Some(totals) = TOTALS.captures(text)
+        {
+            self.test.close(findings);
+            findings.tool(TOOL);
+            let number = |name: &str| totals[name].parse().unwrap_or(0_u64);
+            let (failed, skipped) = (number("failed"), number("skipped"));
+            let passed = number("runs").saturating_sub(failed + skipped);
+            findings.runs.close(
+                TOOL,
+                Totals {
+                    passed,
+                    failed,
+                    skipped,
+                },
+            );
+            return Claim::Evidence;
+        }
+        if self.test.is_bare() && line.indent() == 8 {
+            // The test's description.
+            return Claim::Evidence;
+        }
+        if self.test.is_bare() && !EXCEPTION.is_match(text) {
+            // Another tool says so of its own tests.
+            self.test.discard();
+        }
+        self.test.body(text, line, findings)
+    }
+
+    fn is_open(&self) -> bool {
+        self.test.is_open()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.test.close(findings);
+    }
+}
+
+/// `FAILED: isEven(3)`, `FAILED CONFIGURATION: @BeforeClass load`: an outcome and a method.
+fn result(text: &str) -> Option<(&str, &str)> {
+    let (outcome, id) = text.split_once(": ")?;
+    let (known, id) = match (outcome, id.split_once(' ')) {
+        ("FAILED CONFIGURATION", Some((_, method))) => (true, method),
+        _ => (matches!(outcome, "FAILED" | "PASSED" | "SKIPPED"), id),
+    };
+    let name = id.split('(').next().unwrap_or(id);
+    let method = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_$.".contains(c));
+    (known && method).then_some((outcome, id))
+}
