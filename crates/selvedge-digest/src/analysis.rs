@@ -29,6 +29,10 @@ pub struct Analysis {
     pub(crate) bytes: u64,
     /// How many lines tell of a failure or a warning, by a known format or by general signals.
     pub(crate) telling: u64,
+    /// How many unrecognised lines say something of a place in a file.
+    pub(crate) placed: u64,
+    /// The log begins as an XML document does.
+    pub(crate) document: bool,
     /// The whole cleaned log, if it is small.
     pub(crate) whole: Option<String>,
     /// The failures are mere warnings: what failed may be told elsewhere.
@@ -63,6 +67,8 @@ impl Analysis {
         if found.flooded {
             notes.push("a flood: only the failures in its first part were counted".to_owned());
         }
+        let (total, telling, document) = (lines.total, lines.telling, lines.document);
+        let (passages, placed) = rank(lines, &found.claimed);
         Self {
             exit,
             failures: found.failures,
@@ -70,12 +76,14 @@ impl Analysis {
             tests,
             tools: found.tools,
             notes,
-            lines: lines.total,
+            lines: total,
             bytes,
-            telling: lines.telling.max(found.total),
+            telling: telling.max(found.total),
+            placed,
+            document,
             whole,
             warnings_only: found.warnings_only,
-            passages: rank(lines, &found.claimed),
+            passages,
         }
     }
 

@@ -149,7 +149,7 @@ fn has_place(text: &[u8]) -> bool {
 
 /// Stems rather than words, so that one pattern stands for both cases of a first letter. None is
 /// shorter than four bytes: the scan looks at four at a time, and short ones would make it stumble.
-const TABLE: [(&str, Signals); 60] = [
+const TABLE: [(&str, Signals); 63] = [
     ("rror", Signals::ERROR),
     ("RROR", Signals::ERROR),
     ("fail", Signals::FAIL),
@@ -175,6 +175,9 @@ const TABLE: [(&str, Signals); 60] = [
     ("warn", Signals::WARNING),
     ("Warn", Signals::WARNING),
     ("WARN", Signals::WARNING),
+    ("everity", Signals::WARNING),
+    (": *W,", Signals::WARNING),
+    (": *E,", Signals::ERROR),
     ("ssert", Signals::ASSERT),
     ("xpected", Signals::ASSERT),
     ("actual", Signals::ASSERT),

@@ -1,8 +1,8 @@
 //! What a digest may cost, and what a text costs.
 //!
 //! A text is counted with the head of the o200k vocabulary (see [`vocabulary`]), split into pieces
-//! as o200k splits it. The whole tokenizer would cost the binary 35 MB and 60 ms; its head costs a
-//! quarter of a megabyte, and counts too much rather than too little.
+//! as o200k splits it. The whole tokenizer would cost the binary 35 MB and 60 ms; its head costs
+//! half a megabyte, and counts too much rather than too little.
 
 mod pieces;
 mod vocabulary;
@@ -44,7 +44,7 @@ impl Default for Budget<'_> {
 
 /// How many o200k tokens `text` costs at most.
 ///
-/// Never below the true count, and about a tenth above it for logs. Meant for texts of a few
+/// Never below the true count, and a few percent above it for logs. Meant for texts of a few
 /// kilobytes, not for whole logs.
 pub fn estimate_tokens(text: &str) -> usize {
     pieces::Pieces::new(text).map(vocabulary::count).sum()

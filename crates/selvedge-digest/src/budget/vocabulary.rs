@@ -5,7 +5,7 @@
 //! the true result: it never counts fewer tokens than the whole vocabulary would.
 //!
 //! `o200k_head.bin` holds the tokens of more than one byte in the order of their ranks, each as
-//! its length and its bytes: those of ASCII up to rank 49,152, others up to 16,384. It was made
+//! its length and its bytes: those of ASCII up to rank 100,000, others up to 16,384. It was made
 //! from the vocabulary that `tiktoken` publishes under the MIT licence.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ type Ranks = HashMap<&'static [u8], u32>;
 fn ranks() -> &'static Ranks {
     static RANKS: OnceLock<Ranks> = OnceLock::new();
     RANKS.get_or_init(|| {
-        let mut ranks = HashMap::with_capacity(48_000);
+        let mut ranks = HashMap::with_capacity(72_000);
         let mut rest = HEAD;
         let mut rank = 0;
         while let Some((&length, tail)) = rest.split_first() {

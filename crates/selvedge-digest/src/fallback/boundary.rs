@@ -16,6 +16,8 @@ pub(crate) enum Boundary {
     Begin,
     /// The command before this line ended with a failure.
     Failed,
+    /// The command before this line says that all went well: what it printed is not to blame.
+    Passed,
 }
 
 /// What `line` says of the commands around it.
@@ -23,6 +25,7 @@ pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
     let text = line.text;
     let begins = match text.as_bytes() {
         [b'$' | b'+', b' ', ..] => true,
+        [b'=', b'=', ..] => text.contains(" test session starts "),
         [b'#' | b'[', b'#' | b'c', ..] => {
             text.starts_with("##[group]Run") || text.starts_with("[command]")
         }
@@ -31,10 +34,46 @@ pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
     if begins {
         return Some(Boundary::Begin);
     }
+    if says_passed(text) {
+        return Some(Boundary::Passed);
+    }
     let candidate = line
         .signals
         .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
     (candidate && text.len() < 400 && FAILED.is_match(text)).then_some(Boundary::Failed)
+}
+
+/// Whether a test runner or a build tool closes with success.
+fn says_passed(text: &str) -> bool {
+    let lacks = |words: [&str; 2]| !words.iter().any(|word| text.contains(word));
+    match text.as_bytes() {
+        [b'=', b'=', ..] => text.contains(" passed") && lacks([" failed", " error"]),
+        [b't', b'e', ..] => text.starts_with("test result: ok."),
+        [b'O', b'K'] | [b'O', b'K', b' ', b'(', ..] => true,
+        [b'B', b'U', ..] => text.starts_with("BUILD SUCCESS"),
+        [b'[', b'I', ..] => text.starts_with("[INFO] BUILD SUCCESS"),
+        [b'T', b'h', ..] => text.starts_with("The command ") && text.ends_with(" exited with 0."),
+        [b'T', b'e', ..] => {
+            text.starts_with("Tests run: ") && text.contains("Failures: 0, Errors: 0")
+                || text.starts_with("Tests: ")
+                    && text.contains(" passed")
+                    && lacks([" failed", " error"])
+        }
+        _ => false,
+    }
+}
+
+/// Whether a CI service wrote the line for itself: folds, groups and clocks that nobody reads.
+pub(super) fn is_marker(text: &str) -> bool {
+    const STARTS: [&str; 6] = [
+        "travis_fold:",
+        "travis_time:",
+        "section_start:",
+        "section_end:",
+        "##[endgroup]",
+        "##[debug]",
+    ];
+    STARTS.iter().any(|start| text.starts_with(start))
 }
 
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {

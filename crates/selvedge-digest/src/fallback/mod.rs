@@ -10,8 +10,8 @@ mod telling;
 mod template;
 mod weight;
 
-use boundary::{Boundary, boundary};
+use boundary::{Boundary, boundary, is_marker};
 pub(crate) use select::{Passage, rank};
 pub(crate) use telling::{Lines, Telling};
 use template::{Hashed, template};
-use weight::weight;
+use weight::{is_chatter, message, weight};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::telling::{Kept, Lines};
-use super::{Boundary, template};
+use super::{Boundary, is_chatter, is_marker, message, template};
 
 /// A line of the log and how much it explains the failure.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,14 +22,16 @@ const PASSAGES: usize = 800;
 const AFTER: usize = 12;
 const BEFORE: usize = 4;
 
-/// The most telling lines, in the order of the log. `claimed` are the lines that
-/// belong to failures which are recorded already, in order.
-pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage> {
-    let own: Vec<f32> = lines
+/// The most telling lines, in the order of the log, and how many lines say something of a place in
+/// a file. `claimed` are the lines that belong to failures which are recorded already, in order.
+pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passage>, u64) {
+    let mut own: Vec<f32> = lines
         .kept
         .iter()
         .map(|kept| own_value(kept, &lines))
         .collect();
+    acquit(&lines.kept, &mut own);
+    let placed = fold_messages(&lines.kept, &mut own);
     let mut values = own.clone();
     for (index, &value) in own.iter().enumerate().filter(|(_, value)| **value > 0.0) {
         shine(&lines.kept, &mut values, index, value);
@@ -40,7 +42,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage
         .kept
         .into_iter()
         .zip(values)
-        .filter(|(kept, _)| !kept.text.is_empty() && !is_claimed(kept.number, claimed))
+        .filter(|(kept, _)| says_something(&kept.text) && !is_claimed(kept.number, claimed))
         .map(|(kept, value)| Passage {
             number: kept.number,
             text: kept.text.into_owned(),
@@ -50,7 +52,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> Vec<Passage
     passages.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.number.cmp(&b.number)));
     passages.truncate(PASSAGES);
     passages.sort_by_key(|passage| passage.number);
-    passages
+    (passages, placed)
 }
 
 /// A line's own weight, as its place in the log makes it more or less likely to matter.
@@ -69,6 +71,21 @@ fn own_value(kept: &Kept<'_>, lines: &Lines) -> f32 {
         _ => 0.35,
     };
     weight * place * repeat
+}
+
+/// What was printed by a command that closed with success explains little.
+fn acquit(kept: &[Kept], values: &mut [f32]) {
+    let mut passed = false;
+    for (line, value) in kept.iter().zip(values).rev() {
+        match line.boundary {
+            Some(Boundary::Passed) => passed = true,
+            Some(_) => passed = false,
+            None => {}
+        }
+        if passed {
+            *value *= 0.35;
+        }
+    }
 }
 
 /// Lets the value of a line fall on its neighbours: more on those after it, and further where they
@@ -113,7 +130,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
         3.0
     };
     for (kept, value) in lines.kept.iter().zip(values).rev() {
-        if kept.number > end || kept.text.is_empty() {
+        if kept.number > end || !says_something(&kept.text) || is_chatter(&kept.text) {
             continue;
         }
         if light < 0.5 || kept.number < lines.failed_command {
@@ -132,6 +149,28 @@ fn fold_repeats(kept: &[Kept<'_>], values: &mut [f32]) {
         *value /= 1.0 + 0.25 * f32::from(*times);
         *times = times.saturating_add(1);
     }
+}
+
+/// Rules and frames that tools draw, and marks of CI services, explain nothing.
+fn says_something(text: &str) -> bool {
+    let drawn = |c: char| !c.is_alphanumeric() && c != '^';
+    !text.chars().all(drawn) && !is_marker(text)
+}
+
+/// What a linter says of one place, and then of others, is new once. Returns how many such lines
+/// there are, without stack frames.
+fn fold_messages(kept: &[Kept], values: &mut [f32]) -> u64 {
+    let mut placed = 0;
+    let mut seen: HashMap<u64, u16> = HashMap::new();
+    for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {
+        if let Some(said) = message(&line.text) {
+            let times = seen.entry(template(said)).or_default();
+            *value /= 1.0 + 0.25 * f32::from(*times);
+            *times = times.saturating_add(1);
+            placed += u64::from(!line.text.starts_with([' ', '\t']) && !said.is_empty());
+        }
+    }
+    placed
 }
 
 fn is_claimed(number: u64, claimed: &[RangeInclusive<u64>]) -> bool {

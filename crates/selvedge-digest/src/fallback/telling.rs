@@ -65,6 +65,7 @@ pub(crate) struct Telling {
     failed_command: u64,
     lines: u64,
     weighty: u64,
+    document: bool,
 }
 
 impl Telling {
@@ -82,6 +83,9 @@ impl Telling {
     /// Looks at a line; `recent` are those before it, and takes it in.
     fn line<'a>(&mut self, line: &Line<'a>, claim: Claim, recent: &mut Vec<Kept<'a>>) {
         self.lines = line.number;
+        if line.number == 1 {
+            self.document = line.text.starts_with("<?xml");
+        }
         if claim == Claim::Chaff {
             return;
         }
@@ -131,6 +135,7 @@ impl Telling {
             failed_command: self.failed_command,
             total: self.lines,
             telling: self.weighty,
+            document: self.document,
         }
     }
 
@@ -208,6 +213,8 @@ pub(crate) struct Lines {
     pub(crate) total: u64,
     /// How many of them have a weight, those that are not kept included.
     pub(crate) telling: u64,
+    /// The log begins as an XML document does.
+    pub(crate) document: bool,
 }
 
 impl Kept<'_> {

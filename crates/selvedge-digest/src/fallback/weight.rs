@@ -12,24 +12,37 @@ pub(crate) const SURE: u32 = 10;
 
 /// From 0, nothing, to a little above [`SURE`].
 pub(crate) fn weight(line: &Line<'_>) -> u32 {
-    let signals = line.signals;
-    if !signals.intersects(Signals::BAD) {
-        return if signals.intersects(Signals::PLACE) {
-            placed(line)
-        } else {
-            0
-        };
+    if is_chatter(line.text) {
+        return 0;
     }
-    let text = line.text;
-    if is_chatter(text) {
+    let placed = line
+        .signals
+        .intersects(Signals::PLACE)
+        .then(|| message(line.text))
+        .flatten();
+    match placed {
+        // The name of a file may hold any word; what is said of the place counts.
+        Some(message) => {
+            let said = worded(message, Signals::scan(message));
+            let error = said >= 6 && !is_warning(line.text);
+            if error { said + 2 } else { PLACED_ALONE }
+        }
+        None => worded(line.text, line.signals),
+    }
+}
+
+/// A linter's line may bear no word of trouble at all, only a place and a message.
+const PLACED_ALONE: u32 = 4;
+
+/// What the words of a text weigh.
+fn worded(text: &str, signals: Signals) -> u32 {
+    if !signals.intersects(Signals::BAD) {
         return 0;
     }
     if DEFINITE.is_match(text) {
         return SURE + 4;
     }
-    let denied = signals.intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::WARNING))
-        && DENIAL.is_match(text);
-    let mut weight = if STRONG.is_match(text) {
+    let weight = if STRONG.is_match(text) {
         SURE
     } else if signals.intersects(Signals::CROSS.with(Signals::FATAL)) {
         8
@@ -42,38 +55,54 @@ pub(crate) fn weight(line: &Line<'_>) -> u32 {
     } else {
         4
     };
+    let denied = signals.intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::WARNING))
+        && DENIAL.is_match(text);
     if denied {
         return weight / 5;
     }
     if signals.intersects(Signals::TICK) || PASSED.is_match(text) {
         return 0;
     }
-    if signals.intersects(Signals::WARNING) && !signals.intersects(Signals::ERROR) {
-        weight = weight.min(4);
-    }
-    if signals.intersects(Signals::PLACE) {
-        weight += placed(line) / 2;
-    }
-    if LOGGED.is_match(&text[..text.floor_char_boundary(60)]) {
+    let named = !signals.intersects(Signals::CROSS) && TEST_NAME.is_match(text);
+    if named || is_code(text) || LOGGED.is_match(&text[..text.floor_char_boundary(60)]) {
         weight / 3
+    } else if signals.intersects(Signals::WARNING) && !signals.intersects(Signals::ERROR) {
+        weight.min(4)
     } else {
         weight
     }
 }
 
-/// A linter's line may bear no word of trouble at all, only a place and a message.
-fn placed(line: &Line<'_>) -> u32 {
-    if line.text.len() < 500 && PLACED.is_match(line.text) && !is_chatter(line.text) {
-        4
-    } else {
-        0
-    }
+/// What a line says of a place in a file, if it begins with one.
+pub(super) fn message(text: &str) -> Option<&str> {
+    let placed = (text.len() < 500).then(|| PLACED.find(text)).flatten()?;
+    let rest = &text[placed.end()..];
+    // Where the place comes last, the message stands before it.
+    Some(if rest.is_empty() { text } else { rest })
+}
+
+/// Whether the line bears a mark of a warning before anything else.
+fn is_warning(text: &str) -> bool {
+    let body = text.trim_start().trim_start_matches('[');
+    ["warn", "Warn", "WARN"]
+        .iter()
+        .any(|start| body.starts_with(start))
+}
+
+/// A program's source names errors without meaning one.
+fn is_code(text: &str) -> bool {
+    let end = text.trim_end();
+    end.ends_with([';', '{', '}']) || text.trim_start().starts_with("* ")
 }
 
 /// Lines of package managers and compilers that name packages, files and options.
-fn is_chatter(text: &str) -> bool {
-    const STARTS: [&str; 22] = [
+pub(super) fn is_chatter(text: &str) -> bool {
+    const STARTS: [&str; 26] = [
         "Get:",
+        "* [new ",
+        "Updating files:",
+        "SKIPPED",
+        "SKIP:",
         "Unpacking ",
         "Setting up ",
         "Preparing to unpack ",
@@ -132,6 +161,14 @@ static DEFINITE: LazyLock<Regex> = LazyLock::new(|| {
 /// A logger's line at a level that means that all is well.
 static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)")
+});
+
+/// The name of a test that expects an error.
+static TEST_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"\bshould (?:fail|throw|raise|error|reject|not|warn|return|abort|report|emit)\b",
+        r"|\b(?:throws|fails|raises|rejects|errors) (?:on|when|if|for|with|to|an?|the)\b",
+    ))
 });
 
 static DENIAL: LazyLock<Regex> = LazyLock::new(|| {

@@ -83,7 +83,11 @@ impl Group<'_> {
 
     /// The other members, each as short as it can be after the first.
     pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
-        self.others.iter().map(|failure| brief(failure, self.first))
+        let told = [self.first].into_iter().chain(self.others.iter().copied());
+        self.others
+            .iter()
+            .zip(told)
+            .map(|(failure, told)| brief(failure, told))
     }
 }
 
@@ -122,7 +126,7 @@ fn place(failure: &Failure) -> Option<String> {
     })
 }
 
-/// What tells a failure from one that was told in full just before.
+/// What tells a failure from the one that was told just before.
 fn brief(failure: &Failure, told: &Failure) -> String {
     let same_file = failure.file == told.file;
     let place = match (failure.line, &failure.file) {

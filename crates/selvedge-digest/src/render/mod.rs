@@ -4,17 +4,19 @@
 //! A failing exit always begins with `FAILED`, whatever the log says.
 
 mod groups;
+mod heading;
 mod page;
+mod passages;
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use crate::analysis::{Analysis, Digest};
 use crate::budget::{Budget, estimate_tokens};
-use crate::digester::Exit;
 use crate::record::Failure;
 use groups::{Group, fair_order, group};
+use heading::{heading, notice, passed, status};
 use page::{Page, cost};
+use passages::Passages;
 
 /// The parts of a budget, in percent, that each step may fill, with all the steps before it. The
 /// telling lines that belong to no known format get what is left.
@@ -27,16 +29,15 @@ struct Shares {
     bodies: usize,
 }
 
-const ERRORS: Shares = Shares {
-    headlines: 75,
-    members: 83,
-    bodies: 92,
+const SHARES: Shares = Shares {
+    headlines: 80,
+    members: 88,
+    bodies: 94,
 };
-const WARNINGS: Shares = Shares {
-    headlines: 45,
-    members: 50,
-    bodies: 50,
-};
+/// The value from which on a telling line goes before mere warnings.
+const ABOVE_WARNINGS: f32 = 5.0;
+/// The part of the budget, in percent, that such lines may fill.
+const BEFORE_WARNINGS: usize = 85;
 
 /// A log of so few lines that a single warning in it is worth showing.
 const SHORT_LOG: u64 = 60;
@@ -44,11 +45,24 @@ const SHORT_LOG: u64 = 60;
 /// Renders one analysis.
 pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
     if analysis.exit.is_success() && !is_report(analysis) {
-        return seal(passed(analysis), budget, analysis, 0);
+        return seal(format!("{}\n", passed(analysis)), budget, analysis, 0);
     }
     if let Some(whole) = fitting_whole(analysis, budget) {
         return seal(whole, budget, analysis, analysis.failures_total);
     }
+    // A text costs less than its lines one by one, so what the first writing leaves is written on.
+    let first = write(analysis, budget, budget.tokens);
+    let spare = budget.tokens.saturating_sub(first.tokens_estimated);
+    let second = write(analysis, budget, budget.tokens + spare);
+    if second.tokens_estimated <= budget.tokens {
+        second
+    } else {
+        seal(first.text, budget, analysis, first.shown)
+    }
+}
+
+/// Writes failures and telling lines until as many tokens are spent, counted line by line.
+fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
     // The notice is written last; its numbers never cost more than the largest ones.
     let kept = cost(&notice(
         analysis,
@@ -56,19 +70,32 @@ pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
         analysis.failures_total,
         analysis.lines,
     )) + 2;
-    let mut page = Page::new(budget.tokens);
+    let mut page = Page::new(tokens);
     let heading = heading(analysis);
-    if cost(&heading) + kept <= budget.tokens {
+    if cost(&heading) + kept <= tokens {
         page.push(&heading);
     } else if !analysis.exit.is_success() {
         page.push(&status(analysis.exit));
     }
     let kept = if page.reserve(kept) { kept } else { 0 };
+    // Where nothing worse than warnings was recognised, what failed may be told elsewhere.
+    let mut chosen = Passages::default();
+    if analysis.warnings_only {
+        let limit = page.left() * (100 - BEFORE_WARNINGS) / 100;
+        chosen.choose(analysis, &mut page, ABOVE_WARNINGS, limit);
+    }
     let shown = failures(analysis, &mut page);
-    let lines = passages(analysis, &mut page);
+    chosen.choose(analysis, &mut page, 0.0, 0);
+    let lines = chosen.write(analysis, &mut page);
     page.release(kept);
     page.push(&notice(analysis, budget, shown, lines));
-    seal(page.into_text(), budget, analysis, shown)
+    let text = page.into_text();
+    Digest {
+        tokens_estimated: estimate_tokens(&text),
+        text,
+        shown,
+        total: analysis.failures_total,
+    }
 }
 
 /// The estimate of a whole is not quite the sum of its lines, so it is checked once more.
@@ -88,27 +115,13 @@ fn seal(mut text: String, budget: Budget<'_>, analysis: &Analysis, shown: u64) -
     }
 }
 
-fn passed(analysis: &Analysis) -> String {
-    match &analysis.tests {
-        Some(tests) if tests.skipped > 0 => {
-            format!(
-                "ok: exit 0, {} tests passed, {} skipped\n",
-                tests.passed, tests.skipped
-            )
-        }
-        Some(tests) => format!("ok: exit 0, {} tests passed\n", tests.passed),
-        None => {
-            let plural = if analysis.lines == 1 { "" } else { "s" };
-            format!("ok: exit 0, {} line{plural} of output\n", analysis.lines)
-        }
-    }
-}
-
 /// Whether the output of a command that succeeded is what it was run for: the report of a linter
-/// or compiler that does not fail for warnings. A few of them in a long log are not.
+/// or compiler that does not fail for warnings. Its warnings count wherever they stand; lines that
+/// may be warnings only where they are a good part of the output.
 fn is_report(analysis: &Analysis) -> bool {
     let dense = analysis.lines <= SHORT_LOG || analysis.telling * 10 >= analysis.lines;
-    analysis.tests.is_none() && analysis.telling > 0 && dense
+    let found = analysis.failures_total > 0 || analysis.placed > 0 || analysis.document;
+    analysis.tests.is_none() && (found || analysis.telling > 0 && dense)
 }
 
 /// The whole log under its heading, where it fits.
@@ -129,49 +142,11 @@ fn fitting_whole(analysis: &Analysis, budget: Budget<'_>) -> Option<String> {
     (estimate_tokens(&text) <= budget.tokens).then_some(text)
 }
 
-/// One line: how it ended, how many failures, how many tests.
-fn heading(analysis: &Analysis) -> String {
-    if analysis.exit.is_success() {
-        return passed(analysis).trim_end().to_owned();
-    }
-    let mut line = status(analysis.exit);
-    let total = analysis.failures_total;
-    if total > 0 {
-        let plural = if total == 1 { "" } else { "s" };
-        let _ = write!(line, ": {total} failure{plural}");
-    }
-    if let Some(tests) = &analysis.tests {
-        let _ = write!(
-            line,
-            "; tests: {} failed, {} passed",
-            tests.failed, tests.passed
-        );
-    }
-    for note in &analysis.notes {
-        let _ = write!(line, "; {note}");
-    }
-    line
-}
-
-/// How it ended; only the exit decides.
-fn status(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("FAILED (exit {code})"),
-        Exit::Signal(signal) => format!("FAILED (ended by signal {signal})"),
-        Exit::TimedOut => "FAILED (timed out)".to_owned(),
-        Exit::Unknown => "FAILED".to_owned(),
-    }
-}
-
 /// Failures by groups: a line each, then their other members, then messages and excerpts. Returns
 /// how many failures are shown.
 fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
     let groups = group(&analysis.failures);
-    let shares = if analysis.warnings_only {
-        WARNINGS
-    } else {
-        ERRORS
-    };
+    let shares = SHARES;
     let total = page.left();
     let mut told: Vec<Told<'_>> = Vec::new();
     for index in fair_order(&groups) {
@@ -197,8 +172,8 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
     share_bodies(&mut told, page, total, total * shares.bodies);
     for told in &told {
         page.write(&told.headline);
-        if !told.members.is_empty() {
-            page.write(&format!("  also {}", told.members.join(", ")));
+        for line in also(&told.members) {
+            page.write(&line);
         }
         for line in &told.lines {
             page.write(&format!("  {line}"));
@@ -214,6 +189,23 @@ struct Told<'a> {
     headline: String,
     members: Vec<String>,
     lines: Vec<&'a str>,
+}
+
+/// The lines that list the other members of a group.
+fn also(members: &[String]) -> Vec<String> {
+    const LINE_BYTES: usize = 240;
+    let mut lines: Vec<String> = Vec::new();
+    for member in members {
+        match lines.last_mut() {
+            Some(line) if line.len() + member.len() < LINE_BYTES => {
+                line.push_str(", ");
+                line.push_str(member);
+            }
+            Some(_) => lines.push(format!("    {member}")),
+            None => lines.push(format!("  also {member}")),
+        }
+    }
+    lines
 }
 
 /// The other members of each group, one from each in turn.
@@ -274,52 +266,6 @@ fn body(failure: &Failure) -> Vec<&str> {
         .chain(excerpt.lines())
         .filter(|line| !line.trim().is_empty())
         .collect()
-}
-
-/// The most telling lines that belong to no recognised failure, in the order of the log. Returns
-/// how many there are.
-fn passages(analysis: &Analysis, page: &mut Page) -> u64 {
-    let mut order: Vec<usize> = (0..analysis.passages.len()).collect();
-    order.sort_by(|&a, &b| {
-        analysis.passages[b]
-            .value
-            .total_cmp(&analysis.passages[a].value)
-    });
-    let mut chosen = Vec::new();
-    for index in order {
-        let text = &analysis.passages[index].text;
-        if !page.says(text) && page.reserve(cost(text) + 1) {
-            chosen.push(index);
-        }
-        if page.left() < 6 {
-            break;
-        }
-    }
-    chosen.sort_unstable();
-    let mut last = 0;
-    for &index in &chosen {
-        let passage = &analysis.passages[index];
-        if passage.number > last + 3 && last > 0 {
-            page.write("…");
-        }
-        last = passage.number;
-        page.write(&passage.text);
-    }
-    count(chosen.len())
-}
-
-/// What the digest leaves out, and where the whole is.
-fn notice(analysis: &Analysis, budget: Budget<'_>, shown: u64, lines: u64) -> String {
-    let mut line = String::from("[cut:");
-    if analysis.failures_total > 0 {
-        let _ = write!(line, " {shown} of {} failures,", analysis.failures_total);
-    }
-    let _ = write!(line, " {lines} of {} lines shown", analysis.lines);
-    if let Some(place) = budget.full_output {
-        let _ = write!(line, "; all: {place}");
-    }
-    line.push(']');
-    line
 }
 
 fn count(length: usize) -> u64 {

@@ -40,10 +40,76 @@ fn success_is_one_short_line() {
 
 #[test]
 fn the_report_of_a_linter_that_succeeds_is_shown() {
-    let text = "a.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n";
+    let passes = |text: &str| {
+        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
+        analysis.render(Budget::default()).text
+    };
+    let warning = "a.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n";
+    assert_eq!(
+        passes(warning),
+        format!("exit 0, 1 warning in 1 line of output\n{warning}")
+    );
+    let mut long: String = (0..200).map(|n| format!("[{n}/200] weaving\n")).collect();
+    assert_eq!(passes(&long), "ok: exit 0, 200 lines of output\n");
+    long.push_str(warning);
+    let digest = passes(&long);
+    assert!(
+        digest.starts_with("exit 0, 1 warning in 201 lines") && digest.contains(warning.trim()),
+        "{digest}"
+    );
+    let runner = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+    assert_eq!(
+        passes(&format!("{warning}running 3 tests\n{runner}\n")),
+        "ok: exit 0, 3 tests passed, 1 warning\n"
+    );
+}
+
+#[test]
+fn success_does_not_hide_that_tests_failed() {
+    let text = "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
     let digest = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
-    let digest = digest.render(Budget::default()).text;
-    assert_eq!(digest, format!("ok: exit 0, 1 line of output\n{text}"));
+    assert_eq!(
+        digest.render(Budget::default()).text,
+        "ok: exit 0, 1 test passed; the output tells of 2 that failed\n"
+    );
+}
+
+#[test]
+fn what_failed_goes_before_warnings() {
+    let warnings: String = (0..80)
+        .map(|n| format!("src/a{n}.c:{n}:7: warning: variable 'v{n}' is not used\n"))
+        .collect();
+    let digest = fails(&format!(
+        "{warnings}loom: ERROR: the shuttle of row 7 is gone\n"
+    ))
+    .render(Budget::default());
+    assert!(
+        digest.text.starts_with("FAILED (exit 1): 80 warnings\n"),
+        "{}",
+        digest.text
+    );
+    assert!(
+        digest.text.contains("the shuttle of row 7 is gone"),
+        "{}",
+        digest.text
+    );
+}
+
+#[test]
+fn trouble_within_a_run_that_passed_explains_little() {
+    let mut text: String = (0..60)
+        .map(|n| {
+            format!(
+                "Thread-{n}: java.io.IOException: expected by test {}\n",
+                "x".repeat(n)
+            )
+        })
+        .collect();
+    text.push_str("Tests run: 60, Failures: 0, Errors: 0, Skipped: 0\n");
+    text.push_str("loom: cannot weave row 7\n");
+    text.extend((0..60).map(|n| format!("folding sheet {n}\n")));
+    let digest = fails(&text).render(Budget::tokens(200)).text;
+    assert!(digest.contains("cannot weave row 7"), "{digest}");
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! The telling lines that belong to no recognised failure, as far as there is room for them.
+
+use super::count;
+use super::page::{Page, cost};
+use crate::analysis::Analysis;
+
+/// The most telling lines that belong to no recognised failure.
+#[derive(Default)]
+pub(super) struct Passages {
+    chosen: Vec<usize>,
+}
+
+impl Passages {
+    /// Pays for lines of at least this value, the most telling first, until no more than `left`
+    /// tokens are left.
+    pub(super) fn choose(&mut self, analysis: &Analysis, page: &mut Page, least: f32, left: usize) {
+        let value = |index: usize| analysis.passages[index].value;
+        let mut order: Vec<usize> = (0..analysis.passages.len())
+            .filter(|&index| value(index) >= least && !self.chosen.contains(&index))
+            .collect();
+        order.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
+        for index in order {
+            let text = &analysis.passages[index].text;
+            let price = cost(text) + 1;
+            if !page.says(text) && price + left <= page.left() && page.reserve(price) {
+                self.chosen.push(index);
+            }
+            if page.left() < left + 6 {
+                break;
+            }
+        }
+    }
+
+    /// Writes them in the order of the log. Returns how many there are.
+    pub(super) fn write(mut self, analysis: &Analysis, page: &mut Page) -> u64 {
+        self.chosen.sort_unstable();
+        let mut last = 0;
+        for &index in &self.chosen {
+            let passage = &analysis.passages[index];
+            if passage.number > last + 3 && last > 0 {
+                page.write("…");
+            }
+            last = passage.number;
+            page.write(&passage.text);
+        }
+        count(self.chosen.len())
+    }
+}
