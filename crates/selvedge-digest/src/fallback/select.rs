@@ -74,7 +74,7 @@ fn own_value(kept: &Kept<'_>, lines: &Lines) -> f32 {
 }
 
 /// What was printed by a command that closed with success explains little.
-fn acquit(kept: &[Kept], values: &mut [f32]) {
+fn acquit(kept: &[Kept<'_>], values: &mut [f32]) {
     let mut passed = false;
     for (line, value) in kept.iter().zip(values).rev() {
         match line.boundary {
@@ -159,7 +159,7 @@ fn says_something(text: &str) -> bool {
 
 /// What a linter says of one place, and then of others, is new once. Returns how many such lines
 /// there are, without stack frames.
-fn fold_messages(kept: &[Kept], values: &mut [f32]) -> u64 {
+fn fold_messages(kept: &[Kept<'_>], values: &mut [f32]) -> u64 {
     let mut placed = 0;
     let mut seen: HashMap<u64, u16> = HashMap::new();
     for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {
