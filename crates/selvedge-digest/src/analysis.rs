@@ -64,6 +64,7 @@ impl Analysis {
         lines: Lines,
     ) -> Self {
         let (tests, mut notes) = found.runs.finish();
+        notes.extend(found.notes);
         if found.flooded {
             notes.push("a flood: only the failures in its first part were counted".to_owned());
         }

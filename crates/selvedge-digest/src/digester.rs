@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::analysis::Analysis;
-use crate::clean::{Cleaner, Prefixes, lines};
+use crate::clean::{Cleaner, Piece, Prefixes, lines};
 use crate::fallback::Telling;
 use crate::findings::Findings;
 use crate::formats::Formats;
@@ -81,13 +81,13 @@ impl Digester {
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
         self.cleaner
-            .feed(bytes, &mut |text| self.reader.block(text));
+            .feed(bytes, &mut |piece| self.reader.piece(piece));
     }
 
     /// Ends the log.
     #[must_use]
     pub fn finish(mut self, exit: Exit) -> Analysis {
-        self.cleaner.finish(&mut |text| self.reader.block(text));
+        self.cleaner.finish(&mut |piece| self.reader.piece(piece));
         self.reader.finish(exit, self.bytes)
     }
 }
@@ -140,6 +140,15 @@ impl Reader {
             formats,
             findings: Findings::default(),
             telling: Telling::default(),
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Text(block) => self.block(block),
+            Piece::Part(bytes) => self
+                .formats
+                .part(bytes, self.number + 1, &mut self.findings),
         }
     }
 

@@ -12,6 +12,15 @@ use super::long::Long;
 /// How much is gathered before its whole lines are passed on. A longer line is a [`Long`] one.
 const BLOCK_BYTES: usize = 64 << 10;
 
+/// What a stream is cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Block<'a> {
+    /// Whole lines, or what is kept of a long one.
+    Lines(&'a [u8]),
+    /// A part of a long line, as it is. All its parts come before what is kept of it.
+    Part(&'a [u8]),
+}
+
 /// Gathers chunks and passes on blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -22,7 +31,7 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Passes each block that ends within `chunk` to `emit`.
-    pub(super) fn feed(&mut self, mut chunk: &[u8], emit: &mut impl FnMut(&[u8])) {
+    pub(super) fn feed(&mut self, mut chunk: &[u8], emit: &mut impl FnMut(Block<'_>)) {
         while !chunk.is_empty() {
             let room = BLOCK_BYTES - self.bytes.len();
             let (now, later) = chunk.split_at(room.min(chunk.len()));
@@ -36,30 +45,34 @@ impl Blocks {
     }
 
     /// Passes on what the end of the stream leaves.
-    pub(super) fn finish(mut self, emit: &mut impl FnMut(&[u8])) {
+    pub(super) fn finish(mut self, emit: &mut impl FnMut(Block<'_>)) {
         self.pass_on(self.bytes.len(), emit);
         if let Some(long) = self.long {
-            emit(&long.finish());
+            emit(Block::Lines(&long.finish()));
         }
     }
 
     /// Passes on the bytes before `end`, which are whole lines; at 0 there is none, and all bytes
     /// are part of a long line.
-    fn pass_on(&mut self, end: usize, emit: &mut impl FnMut(&[u8])) {
+    fn pass_on(&mut self, end: usize, emit: &mut impl FnMut(Block<'_>)) {
         let mut lines = &self.bytes[..end];
         if end == 0 {
             self.long.get_or_insert_default().push(&self.bytes);
+            emit(Block::Part(&self.bytes));
             self.bytes.clear();
             return;
         }
         if let Some(mut long) = self.long.take() {
             let rest = memchr2(b'\n', b'\r', lines).unwrap_or(lines.len());
             long.push(&lines[..rest]);
-            emit(&long.finish());
+            if rest > 0 {
+                emit(Block::Part(&lines[..rest]));
+            }
+            emit(Block::Lines(&long.finish()));
             lines = lines.get(rest + 1..).unwrap_or_default();
         }
         if !lines.is_empty() {
-            emit(lines);
+            emit(Block::Lines(lines));
         }
         self.bytes.drain(..end);
     }
@@ -81,7 +94,11 @@ mod tests {
 
     fn blocks(chunks: &[&[u8]]) -> Vec<String> {
         let mut out = Vec::new();
-        let mut emit = |block: &[u8]| out.push(String::from_utf8_lossy(block).into_owned());
+        let mut emit = |block: Block<'_>| {
+            if let Block::Lines(lines) = block {
+                out.push(String::from_utf8_lossy(lines).into_owned());
+            }
+        };
         let mut blocks = Blocks::default();
         for chunk in chunks {
             blocks.feed(chunk, &mut emit);
@@ -105,6 +122,24 @@ mod tests {
         let log = "fetching 12%\r".repeat(10_000);
         let out = blocks(&[log.as_bytes()]);
         assert!(out.len() > 1 && out.iter().all(|block| block.ends_with("%\r")));
+    }
+
+    #[test]
+    fn the_parts_of_a_long_line_come_before_what_is_kept_of_it() {
+        let long = "é".repeat(BLOCK_BYTES);
+        let log = format!("first\n{long}\nlast\n");
+        let (mut parts, mut lines) = (Vec::new(), 0);
+        let mut emit = |block: Block<'_>| match block {
+            Block::Part(part) => {
+                assert_eq!(lines, 1);
+                parts.extend_from_slice(part);
+            }
+            Block::Lines(_) => lines += 1,
+        };
+        let mut blocks = Blocks::default();
+        blocks.feed(log.as_bytes(), &mut emit);
+        blocks.finish(&mut emit);
+        assert_eq!((lines, parts), (3, long.into_bytes()));
     }
 
     #[test]

@@ -17,7 +17,17 @@ pub(crate) use prefix::Prefixes;
 
 use memchr::memchr;
 
-use blocks::Blocks;
+use blocks::{Block, Blocks};
+
+/// What a stream of bytes is made into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Clean text: whole lines, each ended by a newline but perhaps the last.
+    Text(&'a str),
+    /// A part of a line that is too long to be held, as it is. What is kept of the line is the
+    /// first of the text that comes after its parts.
+    Part(&'a [u8]),
+}
 
 /// Makes clean text of a stream of bytes.
 #[derive(Debug, Default)]
@@ -27,16 +37,15 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    /// Passes on the text of each block that ends within `bytes`: whole lines, each ended by a
-    /// newline but perhaps the last.
-    pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(&str)) {
+    /// Passes on the text of each block that ends within `bytes`.
+    pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(Piece<'_>)) {
         let text = &mut self.text;
         self.blocks
             .feed(bytes, &mut |block| clean(block, text, emit));
     }
 
     /// Passes on what the end of the stream leaves.
-    pub(crate) fn finish(mut self, emit: &mut impl FnMut(&str)) {
+    pub(crate) fn finish(mut self, emit: &mut impl FnMut(Piece<'_>)) {
         let text = &mut self.text;
         self.blocks.finish(&mut |block| clean(block, text, emit));
     }
@@ -53,9 +62,13 @@ pub(crate) fn lines(block: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn clean(block: &[u8], buffer: &mut String, emit: &mut impl FnMut(&str)) {
+fn clean(block: Block<'_>, buffer: &mut String, emit: &mut impl FnMut(Piece<'_>)) {
+    let block = match block {
+        Block::Lines(lines) => lines,
+        Block::Part(part) => return emit(Piece::Part(part)),
+    };
     if let Some(text) = plain(block) {
-        return emit(text);
+        return emit(Piece::Text(text));
     }
     buffer.clear();
     let block = block.strip_suffix(b"\n").unwrap_or(block);
@@ -68,7 +81,7 @@ fn clean(block: &[u8], buffer: &mut String, emit: &mut impl FnMut(&str)) {
             buffer.push('\n');
         });
     }
-    emit(buffer);
+    emit(Piece::Text(buffer));
 }
 
 /// The bytes as they are, if they are text without control characters.
@@ -90,11 +103,12 @@ fn plain(bytes: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Cleaner;
+    use super::{Cleaner, Piece};
 
     fn text(chunks: &[&[u8]]) -> String {
         let mut out = String::new();
-        let mut emit = |text: &str| {
+        let mut emit = |piece: Piece<'_>| {
+            let Piece::Text(text) = piece else { return };
             out.push_str(text);
             if !text.ends_with('\n') {
                 out.push('\n');

@@ -28,18 +28,25 @@ pub(crate) struct Draft {
 impl Draft {
     /// A draft that begins with this line; the line itself is not part of the excerpt yet.
     pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Self {
+        let mut draft = Self::structured(kind, tool, line.number);
+        draft.failure.source = Source::Text;
+        draft
+    }
+
+    /// A draft of what a machine format tells in line `number`.
+    pub(crate) fn structured(kind: FailureKind, tool: &str, number: u64) -> Self {
         let failure = Failure {
             kind,
             tool: Some(tool.to_owned()),
             count: 1,
-            source: Source::Text,
+            source: Source::Structured,
             ..Failure::default()
         };
         Self {
             failure,
             severity: Severity::Error,
-            first: line.number,
-            last: line.number,
+            first: number,
+            last: number,
             head: Vec::new(),
             tail: VecDeque::new(),
             cut: false,
@@ -49,7 +56,12 @@ impl Draft {
     /// Takes a line into the excerpt.
     pub(crate) fn excerpt(&mut self, line: &Line<'_>) {
         self.last = line.number;
-        let text = clip(line.text, LINE_BYTES).to_owned();
+        self.excerpt_text(line.text);
+    }
+
+    /// Takes text that is no line of the log into the excerpt.
+    pub(crate) fn excerpt_text(&mut self, text: &str) {
+        let text = clip(text, LINE_BYTES).to_owned();
         if self.head.len() < HEAD_LINES {
             self.head.push(text);
             return;

@@ -21,6 +21,9 @@ const DISTINCT: usize = 100_000;
 /// After so many reports, failures of one line each are no longer read.
 const FLOOD: u64 = 20_000;
 
+/// How many notes are kept.
+const NOTES: usize = 8;
+
 /// Whether a finding fails a build by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
@@ -49,10 +52,19 @@ pub(crate) struct Findings {
     /// How often anything was reported, repeats included.
     reports: u64,
     tools: Vec<&'static str>,
+    notes: Vec<String>,
     pub(crate) runs: Runs,
 }
 
 impl Findings {
+    /// Says something that does not add up, once.
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if self.notes.len() < NOTES && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Names a tool whose output was recognised.
     pub(crate) fn tool(&mut self, name: &'static str) {
         if !self.tools.contains(&name) {
@@ -127,6 +139,7 @@ impl Findings {
             claimed,
             tools: self.tools.into_iter().map(str::to_owned).collect(),
             flooded,
+            notes: self.notes,
             runs: self.runs,
         }
     }
@@ -144,6 +157,8 @@ pub(crate) struct Outcomes {
     pub(crate) tools: Vec<String>,
     /// There were more failures than were read.
     pub(crate) flooded: bool,
+    /// What does not add up.
+    pub(crate) notes: Vec<String>,
     pub(crate) runs: Runs,
 }
 

@@ -16,6 +16,7 @@ mod grouped;
 mod gtest;
 mod java_test;
 mod jest;
+mod json;
 mod junit_console;
 mod libtest;
 mod linker;
@@ -30,9 +31,11 @@ mod rustc;
 mod surefire;
 mod tap;
 mod testng;
+mod trace;
 mod tsc;
 mod unittest;
 mod vitest;
+mod xml;
 
 use std::fmt::Debug;
 
@@ -59,6 +62,11 @@ pub(crate) trait Format: Debug + Send {
 
     /// Whether it wants to see the next line, whatever that begins with.
     fn is_open(&self) -> bool {
+        false
+    }
+
+    /// Reads a part of line `number`, which is too long to be shown; true if it is its own.
+    fn part(&mut self, _bytes: &[u8], _number: u64, _findings: &mut Findings) -> bool {
         false
     }
 
@@ -102,8 +110,11 @@ impl Row {
     }
 }
 
-/// Earlier rows look at a line first. There is room for 64.
+/// Earlier rows look at a line first: within a document, nothing is what it seems. There is room
+/// for 64.
 static TABLE: &[Row] = &[
+    row::<json::Json>("json", b"{[", Signals::NONE),
+    row::<xml::Xml>("xml", b"<", Signals::NONE),
     row::<rustc::Rustc>("rustc", b"ewC", Signals::NONE),
     row::<nextest::Nextest>("nextest", b"PFSATLX", Signals::NONE),
     row::<libtest::Libtest>("libtest", b"tr-f.", Signals::FAIL),
@@ -150,6 +161,8 @@ pub(crate) struct Formats {
     one_liners: u64,
     /// The formats that are open, as a bit set; they only change when they see a line.
     open: u64,
+    /// Parts of the line that comes next were read already.
+    read_in_parts: bool,
 }
 
 impl Formats {
@@ -185,11 +198,27 @@ impl Formats {
             }),
             one_liners: asking(&|row| row.one_liners),
             open: 0,
+            read_in_parts: false,
+        }
+    }
+
+    /// Shows a part of a line that is too long, before what is kept of that line is shown.
+    pub(crate) fn part(&mut self, bytes: &[u8], number: u64, findings: &mut Findings) {
+        self.read_in_parts = false;
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            if reader.part(bytes, number, findings) {
+                self.read_in_parts = true;
+                self.open = self.open & !(1 << index) | u64::from(reader.is_open()) << index;
+                return;
+            }
         }
     }
 
     /// Shows a line to those who care, until one claims it.
     pub(crate) fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if std::mem::take(&mut self.read_in_parts) {
+            return Claim::Chaff;
+        }
         let start = line
             .body()
             .as_bytes()

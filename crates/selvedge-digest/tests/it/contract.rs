@@ -295,6 +295,63 @@ fn a_runner_without_its_closing_summary_is_incomplete() {
 }
 
 #[test]
+fn a_report_on_one_endless_line_is_read_entry_by_entry() {
+    let entry = format!(
+        r#"{{"filePath":"src/a.js","messages":[],"source":"{}"}},"#,
+        "x".repeat(100_000)
+    );
+    let last = r#"{"filePath":"src/b.js","messages":[{"ruleId":"eqeqeq","severity":2,"message":"no","line":7}]}]"#;
+    let mut digester = Digester::new(Hints::default());
+    digester.write_all(b"[").unwrap();
+    for _ in 0..300 {
+        digester.write_all(entry.as_bytes()).unwrap();
+    }
+    digester.write_all(last.as_bytes()).unwrap();
+    let analysis = digester.finish(Exit::Code(1));
+    let failure = &analysis.failures[0];
+    let told = (
+        failure.file.as_deref(),
+        failure.line,
+        failure.code.as_deref(),
+    );
+    assert_eq!(told, (Some("src/b.js"), Some(7), Some("eqeqeq")));
+    assert_eq!(analysis.notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_report_that_ends_early_tells_what_it_has_and_is_incomplete() {
+    for (name, cut) in [
+        ("junit_nextest.log", "<testcase name=\"tests::of_none\""),
+        ("jest_json.log", "\"endTime\""),
+    ] {
+        let log = String::from_utf8(log(name)).unwrap();
+        let whole = fails(&log);
+        let early = fails(&log[..log.rfind(cut).unwrap()]);
+        assert_eq!(early.failures[0], whole.failures[0], "{name}");
+        assert!(early.failures.len() < whole.failures.len(), "{name}");
+        assert!(!early.tests.unwrap().complete, "{name}");
+        assert!(
+            early.notes.iter().any(|note| note.contains("ends early")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_suite_that_failed_outside_of_its_tests_is_a_failure() {
+    let analysis = fails(
+        "<testsuite name=\"till\" tests=\"1\" failures=\"0\" errors=\"1\" file=\"till.js\">\n\
+         <testcase name=\"opens\"/>\n</testsuite>\n",
+    );
+    let failure = &analysis.failures[0];
+    assert_eq!(
+        (failure.id.as_deref(), failure.file.as_deref()),
+        (Some("till"), Some("till.js"))
+    );
+    assert_eq!(analysis.tests.unwrap().failed, 1);
+}
+
+#[test]
 fn memory_is_bounded_however_long_the_log_is() {
     let mut digester = Digester::new(Hints::default());
     let line =

@@ -21,6 +21,45 @@ macro_rules! recorded {
     )* };
 }
 
+// Reports for machines.
+recorded! {
+    junit_pytest => 1,
+    junit_pytest_xunit1 => 1,
+    junit_pytest_collect => 2,
+    junit_jest => 1,
+    junit_mocha => 3,
+    junit_xunit => 3,
+    junit_vitest => 1,
+    junit_nextest => 100,
+    jest_json => 1,
+    jest_json_locations => 1,
+    vitest_json => 1,
+    vitest_json_late => 1,
+    mocha_json => 3,
+    libtest_json => 101,
+    nextest_json => 100,
+    cargo_json => 101,
+    cargo_json_clippy => 101,
+    cargo_json_syntax => 101,
+    eslint_json => 1,
+    stylelint_json => 2,
+    rubocop_json => 1,
+    ruff_json => 1,
+    ruff_json_lines => 1,
+    pylint_json => 30,
+    pylint_json2 => 31,
+    mypy_json => 1,
+    pyright_json => 1,
+    shellcheck_json => 1,
+    checkstyle_java => 7,
+    checkstyle_eslint => 1,
+    checkstyle_shellcheck => 1,
+    sarif_eslint => 1,
+    sarif_ruff => 1,
+    sarif_bandit => 1,
+}
+
+// Text for people.
 recorded! {
     cargo_test => 101,
     cargo_test_quiet => 101,

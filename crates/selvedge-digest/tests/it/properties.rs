@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use selvedge_digest::{Budget, Digester, Exit, Hints, analyse};
 
 /// Fragments that formats and cleaning look for, to reach further than random bytes would.
-const FRAGMENTS: [&str; 48] = [
+const FRAGMENTS: [&str; 64] = [
     "\n",
     "\n",
     "\n",
@@ -55,6 +55,22 @@ const FRAGMENTS: [&str; 48] = [
     "2024-05-06T07:08:09.0123456Z ",
     "web-1  | ",
     "make: *** [a] Error 1",
+    "{",
+    "[",
+    "{\"numTotalTestSuites\":1,\"success\":false,\"testResults\":[",
+    "{\"assertionResults\":[{\"title\":\"a\",\"status\":\"failed\"}],\"name\":\"b\",\"status\":\"failed\"}",
+    "{\"runs\":[{\"results\":[",
+    "{\"message\":{\"text\":\"a\"},\"ruleId\":\"b\"}",
+    "[{\"filePath\":\"a\",\"messages\":[{\"message\":\"b\",\"line\":3}]}",
+    "\"",
+    ",",
+    "]",
+    "}",
+    "<?xml version=\"1.0\"?>",
+    "<testsuite name=\"a\" failures=\"2\" tests=\"3\">",
+    "<testcase name=\"b\" classname=\"c\"><failure message=\"d&#10;\">",
+    "<![CDATA[a.py:3: E]]></failure></testcase>",
+    "</testsuite>",
 ];
 
 fn logs() -> impl Strategy<Value = Vec<u8>> {
