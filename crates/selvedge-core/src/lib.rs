@@ -6,6 +6,7 @@
 //! `selvedge-engine`; what remembers lives in `selvedge-store`.
 
 pub mod config;
+pub mod guard;
 pub mod machine;
 pub mod model;
 pub mod price;

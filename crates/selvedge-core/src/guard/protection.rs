@@ -1,0 +1,139 @@
+//! What a task protects: the built-in table and the user's own globs, less what the task allows.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use thiserror::Error;
+
+use super::builtin::{Entry, Kind, TABLE};
+use super::finding::{Policy, Rule};
+use super::mention::Words;
+use super::text;
+
+/// A glob that does not parse.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{glob}` is no glob: {why}")]
+pub struct BadGlob {
+    /// As it was written.
+    pub glob: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// What a task and a repository protect: the built-in defaults and the user's own globs (which only
+/// ever add), each with its policy, and what the task itself allows.
+#[derive(Debug, Clone)]
+pub struct Protection {
+    builtin: GlobSet,
+    /// The entry of [`TABLE`] that each glob of `builtin` belongs to.
+    owners: Vec<usize>,
+    user: GlobSet,
+    policies: Vec<Policy>,
+    allowed: GlobSet,
+    task: Words,
+}
+
+/// Why a path is protected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Guarded {
+    pub(super) policy: Policy,
+    /// How it is compared: a file of the user's own globs in every byte.
+    pub(super) kind: Kind,
+    /// Whether the task's own words speak of it.
+    pub(super) asked_for: bool,
+}
+
+impl Protection {
+    /// Of the user's rules the last one that fits a path holds. `allow` are the globs that the task
+    /// allows; `task` is the task's description, whose words may allow a file too.
+    pub fn new(user: &[Rule], allow: &[String], task: &str) -> Result<Self, BadGlob> {
+        let mut globs = Vec::new();
+        let mut owners = Vec::new();
+        for (index, entry) in TABLE.iter().enumerate() {
+            globs.extend(entry.globs);
+            owners.extend(entry.globs.iter().map(|_| index));
+        }
+        Ok(Self {
+            builtin: set(globs, true)?,
+            owners,
+            user: set(user.iter().map(|rule| rule.glob.as_str()), true)?,
+            policies: user.iter().map(|rule| rule.policy).collect(),
+            allowed: set(allow.iter().map(String::as_str), false)?,
+            task: Words::of(task),
+        })
+    }
+
+    /// Whether the bytes of this path matter to [`super::inspect`]: it is protected, or it is text
+    /// that the flags read. The caller may leave all others out.
+    pub fn wants(&self, path: &str) -> bool {
+        self.guarded(path).is_some() || text::is_read(path)
+    }
+
+    /// Whether a changed or planted file at this path may have to be put back or removed.
+    pub fn protects(&self, path: &str) -> bool {
+        self.guarded(path)
+            .is_some_and(|guarded| guarded.kind != Kind::Lock)
+    }
+
+    /// The task's words.
+    pub(super) fn task(&self) -> &Words {
+        &self.task
+    }
+
+    /// Whether and how a path is protected; `None` too for what the task or the user allows.
+    pub(super) fn guarded(&self, path: &str) -> Option<Guarded> {
+        if self.allowed.is_match(path) {
+            return None;
+        }
+        let builtin = self.entry(path);
+        let subjects = builtin.map_or(&[][..], |entry| entry.subjects);
+        let by_user = self.user.matches(path).into_iter().next_back();
+        let (policy, kind) = match (by_user.map(|index| self.policies[index]), builtin) {
+            (Some(Policy::Allow), _) | (None, None) => return None,
+            (Some(policy), _) => (policy, Kind::Whole),
+            (None, Some(entry)) => (Policy::Restore, entry.kind),
+        };
+        Some(Guarded {
+            policy,
+            kind,
+            asked_for: self.task.speak_of(path, subjects),
+        })
+    }
+
+    fn entry(&self, path: &str) -> Option<&'static Entry> {
+        if text::is_python_cache(path) {
+            return None;
+        }
+        let first = self.builtin.matches(path).into_iter().next()?;
+        TABLE.get(*self.owners.get(first)?)
+    }
+}
+
+/// A glob without a `/` holds in every directory, any other one from the workspace's root; one that
+/// ends with `/` means all that is in that directory. Protection ignores case, as the file systems
+/// of some machines do; what a task allows is taken to the letter.
+fn set<'a>(
+    globs: impl IntoIterator<Item = &'a str>,
+    ignore_case: bool,
+) -> Result<GlobSet, BadGlob> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        let mut pattern = glob.strip_prefix("./").unwrap_or(glob).to_owned();
+        if pattern.ends_with('/') {
+            pattern.push_str("**");
+        }
+        if !pattern.contains('/') {
+            pattern.insert_str(0, "**/");
+        }
+        let built = GlobBuilder::new(pattern.trim_start_matches('/'))
+            .literal_separator(true)
+            .case_insensitive(ignore_case)
+            .build();
+        set.add(built.map_err(|error| BadGlob {
+            glob: glob.to_owned(),
+            why: error.kind().to_string(),
+        })?);
+    }
+    set.build().map_err(|error| BadGlob {
+        glob: error.glob().unwrap_or_default().to_owned(),
+        why: error.kind().to_string(),
+    })
+}

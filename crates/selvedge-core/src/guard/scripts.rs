@@ -1,0 +1,78 @@
+//! The scripts that a check's command line runs: they decide what the check means, so they are
+//! protected like runner configuration. Test files named on a command line are not: writing tests
+//! there is the work.
+
+use super::finding::{Policy, Rule};
+use super::text::is_test_path;
+
+/// Programs whose first plain argument is the script that they run.
+const INTERPRETERS: [&str; 10] = [
+    "sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "php",
+];
+
+/// One rule for each script of the workspace that `command` runs; none for a command line that is
+/// no list of plain words.
+pub fn scripts_of(command: &str) -> Vec<Rule> {
+    let words = shell_words::split(command).unwrap_or_default();
+    let mut rules = Vec::new();
+    let mut at_start = true;
+    let mut interpreted = false;
+    for word in &words {
+        if matches!(word.as_str(), "&&" | "||" | ";" | "|") {
+            (at_start, interpreted) = (true, false);
+            continue;
+        }
+        let is_assignment = at_start && word.contains('=') && !word.starts_with('=');
+        if is_assignment || (interpreted && is_harmless_flag(word)) {
+            continue;
+        }
+        let runs = (at_start && word.contains('/')) || interpreted;
+        if runs && is_own_script(word) {
+            rules.push(Rule {
+                glob: globset::escape(word.trim_start_matches("./")),
+                policy: Policy::Restore,
+            });
+        }
+        interpreted = at_start && INTERPRETERS.contains(&word.as_str());
+        at_start = false;
+    }
+    rules
+}
+
+/// `-c`, `-m`, `-e` and `--test` say that what follows is no script.
+fn is_harmless_flag(word: &str) -> bool {
+    word.starts_with('-') && !matches!(word, "-c" | "-m" | "-e" | "-p" | "--test" | "--eval")
+}
+
+fn is_own_script(word: &str) -> bool {
+    let inside = !word.starts_with(['/', '-', '~', '$']) && !word.contains("..");
+    inside && !word.contains("node_modules/") && !is_test_path(word.trim_start_matches("./"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn globs(command: &str) -> Vec<String> {
+        let rules = scripts_of(command);
+        rules.into_iter().map(|rule| rule.glob).collect()
+    }
+
+    #[test]
+    fn the_scripts_of_a_command_line() {
+        for (command, scripts) in [
+            ("./scripts/ci.sh --fast", &["scripts/ci.sh"][..]),
+            ("bash -eu ci.sh && sh lint.sh", &["ci.sh", "lint.sh"]),
+            ("CI=1 python3 run_all.py", &["run_all.py"]),
+            ("python3 -m pytest tests", &[]),
+            ("node --test app.test.js", &[]),
+            ("python3 test_app.py", &[]),
+            ("sh -c 'true'", &[]),
+            ("/usr/bin/make test", &[]),
+            ("cargo test", &[]),
+            ("un'closed", &[]),
+        ] {
+            assert_eq!(globs(command), scripts, "{command}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a path says of its file: which language it holds, whether it is a test, whether the flags
+//! read it at all.
+
+use super::pattern::Pattern;
+
+/// A language, as far as comments, strings and tricks differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Language {
+    Python,
+    /// And TypeScript.
+    JavaScript,
+    Rust,
+    Go,
+    Shell,
+    Ruby,
+    Php,
+    Elixir,
+    /// Java, Kotlin, Scala, C#, Swift: `//` comments and attributes.
+    Curly,
+    /// CI and other lists of commands.
+    Yaml,
+}
+
+/// By the file's ending.
+pub(super) fn language(path: &str) -> Option<Language> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    Some(match ending {
+        "py" | "pyi" => Language::Python,
+        "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" | "vue" | "svelte" => {
+            Language::JavaScript
+        }
+        "rs" => Language::Rust,
+        "go" => Language::Go,
+        "sh" | "bash" | "zsh" | "bats" | "mk" | "just" => Language::Shell,
+        "rb" | "rake" => Language::Ruby,
+        "php" => Language::Php,
+        "ex" | "exs" => Language::Elixir,
+        "java" | "kt" | "kts" | "scala" | "cs" | "swift" | "groovy" | "gradle" => Language::Curly,
+        "yml" | "yaml" => Language::Yaml,
+        _ if matches!(name, "Makefile" | "makefile" | "GNUmakefile" | "justfile") => {
+            Language::Shell
+        }
+        _ => return None,
+    })
+}
+
+static TEST_PATH: Pattern = Pattern::new(concat!(
+    r"(?:^|/)(?:test_[^/]*\.py|[^/]*_tests?\.(?:py|go|rb|exs|rs|c|cc|cpp)",
+    r"|tests?\.(?:py|rs|[cm]?[jt]sx?)|[^/]*[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?",
+    r"|[^/]*_spec\.rb|test-[^/]*\.[cm]?js|[^/]*Tests?\.(?:java|kt|php|cs|swift|scala|groovy)",
+    r"|[^/]*Spec\.(?:scala|groovy|kt)|[^/]*\.bats)$",
+    r"|(?:^|/)(?:tests?|__tests__|spec|specs|e2e)/",
+));
+static FIXTURE_PATH: Pattern = Pattern::new(concat!(
+    r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|snapshots?|__snapshots__|cassettes",
+    r"|golden|vendor|node_modules|third_party|\.venv|venv|dist|target|site-packages)/",
+    r"|\.min\.js$|\.d\.ts$|_pb2\.py$|\.pb\.go$",
+));
+
+/// Whether the file holds tests, by its name or its folder.
+pub(super) fn is_test_path(path: &str) -> bool {
+    TEST_PATH.is_match(path) && language(path) != Some(Language::Yaml)
+}
+
+/// Data of tests, code of others, and what tools write: read for nothing.
+pub(super) fn is_fixture(path: &str) -> bool {
+    FIXTURE_PATH.is_match(path)
+}
+
+/// Whether the flags read the file.
+pub(super) fn is_read(path: &str) -> bool {
+    language(path).is_some() && !is_fixture(path)
+}
+
+/// Where Python keeps what it compiled itself, and checks against its source.
+pub(super) fn is_python_cache(path: &str) -> bool {
+    path.contains("__pycache__/")
+}
