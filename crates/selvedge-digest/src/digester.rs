@@ -165,15 +165,11 @@ impl Reader {
             let end = start + trimmed.len();
             self.number += 1;
             self.keep_whole(text);
-            let line = Line {
-                number: self.number,
-                text,
-                heading,
-                signals: words.signals(end - text.len(), text),
-            };
+            let signals = words.signals(end - text.len(), text);
+            let line = Line::new(self.number, text, heading, signals);
             let claim = self.formats.line(&line, &mut self.findings);
             read.push((line, claim));
-            if text.starts_with(|c: char| !c.is_whitespace()) {
+            if line.indent() == 0 && !line.is_blank() {
                 heading = Some(text)
                     .filter(|text| text.len() <= HEADING_BYTES)
                     .unwrap_or_default();

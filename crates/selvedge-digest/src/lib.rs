@@ -25,6 +25,7 @@ mod digester;
 mod fallback;
 mod findings;
 mod formats;
+mod hash;
 mod line;
 mod pattern;
 mod record;

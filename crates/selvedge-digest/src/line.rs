@@ -20,17 +20,42 @@ pub(crate) struct Line<'a> {
     pub(crate) heading: &'a str,
     /// What the scan found.
     pub(crate) signals: Signals,
+    indent: usize,
 }
 
 impl<'a> Line<'a> {
-    /// The text without its indentation.
-    pub(crate) fn body(&self) -> &'a str {
-        self.text.trim_start()
+    pub(crate) fn new(number: u64, text: &'a str, heading: &'a str, signals: Signals) -> Self {
+        // Most lines are not indented, or by blanks alone; only the others are decoded.
+        let blanks = text.bytes().take_while(|&byte| byte == b' ').count();
+        let indent = match text.as_bytes().get(blanks) {
+            Some(b'!'..=b'~') => blanks,
+            _ => text.len() - text.trim_start().len(),
+        };
+        Self {
+            number,
+            text,
+            heading,
+            signals,
+            indent,
+        }
     }
 
-    /// How many characters of white space stand before the text.
+    /// What this line says within a wrapping of some format.
+    pub(crate) fn saying<'b>(&self, text: &'b str) -> Line<'b>
+    where
+        'a: 'b,
+    {
+        Line::new(self.number, text, self.heading, Signals::scan(text))
+    }
+
+    /// The text without its indentation.
+    pub(crate) fn body(&self) -> &'a str {
+        &self.text[self.indent..]
+    }
+
+    /// How many bytes of white space stand before the text.
     pub(crate) fn indent(&self) -> usize {
-        self.text.len() - self.body().len()
+        self.indent
     }
 
     pub(crate) fn is_blank(&self) -> bool {
@@ -139,12 +164,36 @@ pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = Word> {
 
 /// Whether a colon or a parenthesis stands before a digit.
 fn has_place(text: &[u8]) -> bool {
-    // Without a branch in it, the compiler looks at sixteen bytes at a time.
-    let pairs = text.iter().zip(text.get(1..).unwrap_or_default());
-    let any = pairs.fold(0, |any, (mark, digit)| {
-        any | u8::from(matches!(mark, b':' | b'(')) & u8::from(digit.is_ascii_digit())
-    });
-    any != 0
+    let (Some((_, marks)), Some((_, digits))) = (text.split_last(), text.split_first()) else {
+        return false;
+    };
+    // The last lanes overlap those before them, so that no odd bytes are left over.
+    match (marks.last_chunk(), digits.last_chunk()) {
+        (Some(last_marks), Some(last_digits)) => {
+            let (marks, _) = marks.as_chunks();
+            let (digits, _) = digits.as_chunks();
+            let mut lanes = marks.iter().zip(digits);
+            place_in(last_marks, last_digits)
+                || lanes.any(|(marks, digits)| place_in(marks, digits))
+        }
+        _ => marks
+            .iter()
+            .zip(digits)
+            .any(|(mark, digit)| matches!(mark, b':' | b'(') && digit.is_ascii_digit()),
+    }
+}
+
+/// Loops over so many bytes, without a branch in them, become single instructions.
+const LANES: usize = 16;
+
+#[inline]
+fn place_in(marks: &[u8; LANES], digits: &[u8; LANES]) -> bool {
+    let mut found = 0;
+    for (&mark, &digit) in marks.iter().zip(digits) {
+        let marked = u8::from(mark == b':') | u8::from(mark == b'(');
+        found |= marked & u8::from(digit.wrapping_sub(b'0') < 10);
+    }
+    found != 0
 }
 
 /// Stems rather than words, so that one pattern stands for both cases of a first letter. None is

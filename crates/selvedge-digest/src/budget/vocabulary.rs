@@ -8,20 +8,22 @@
 //! its length and its bytes: those of ASCII up to rank 100,000, others up to 16,384. It was made
 //! from the vocabulary that `tiktoken` publishes under the MIT licence.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use crate::hash::QuickMap;
 
 static HEAD: &[u8] = include_bytes!("o200k_head.bin");
 
 /// A longer piece is counted in parts, so that the count takes linear time in its length.
 const PART_BYTES: usize = 128;
 
-type Ranks = HashMap<&'static [u8], u32>;
+type Ranks = QuickMap<&'static [u8], u32>;
 
 fn ranks() -> &'static Ranks {
     static RANKS: OnceLock<Ranks> = OnceLock::new();
     RANKS.get_or_init(|| {
-        let mut ranks = HashMap::with_capacity(72_000);
+        let mut ranks = Ranks::default();
+        ranks.reserve(72_000);
         let mut rest = HEAD;
         let mut rank = 0;
         while let Some((&length, tail)) = rest.split_first() {

@@ -1,5 +1,7 @@
 //! Removes terminal escape sequences and control characters.
 
+use memchr::memchr;
+
 /// The text without terminal escape sequences and control characters: each sequence goes whole,
 /// with its parameters. Lines stay lines, tabs stay tabs.
 ///
@@ -21,7 +23,18 @@ pub fn strip_escapes(text: &str) -> String {
 pub(super) fn strip(text: &str, out: &mut String) {
     let start = out.len();
     let mut rest = text;
-    while let Some(at) = rest.find(is_removed) {
+    // Nearly always, nothing is to be removed but sequences.
+    let more = text
+        .bytes()
+        .fold(false, |any, byte| any | may_be_removed(byte));
+    let next = |rest: &str| {
+        if more {
+            rest.find(is_removed)
+        } else {
+            memchr(ESCAPE, rest.as_bytes())
+        }
+    };
+    while let Some(at) = next(rest) {
         out.push_str(&rest[..at]);
         let mut chars = rest[at..].chars();
         match chars.next() {
@@ -35,6 +48,13 @@ pub(super) fn strip(text: &str, out: &mut String) {
         rest = chars.as_str();
     }
     out.push_str(rest);
+}
+
+const ESCAPE: u8 = 0x1b;
+
+/// Whether a control character other than an escape may begin with this byte of UTF-8.
+fn may_be_removed(byte: u8) -> bool {
+    byte < b' ' && byte != b'\t' && byte != ESCAPE || byte == 0x7f || byte == 0xc2
 }
 
 fn is_removed(c: char) -> bool {

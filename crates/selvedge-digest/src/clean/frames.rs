@@ -4,16 +4,16 @@
 //! thousands of frames. Of frames alike, only the last is shown; a frame that the next one does not
 //! resemble is a line of its own, for nothing that was said may be lost.
 
-use memchr::memchr;
+use super::split;
 
 /// Passes on what is shown of a line that may hold carriage returns: at least one frame.
 pub(super) fn shown<'a>(line: &'a [u8], emit: &mut impl FnMut(&'a [u8])) {
-    if memchr(b'\r', line).is_none() {
-        return emit(line);
-    }
-    let blank = |frame: &&[u8]| frame.iter().all(u8::is_ascii_whitespace);
     let mut last: Option<&[u8]> = None;
-    for frame in line.split(|&b| b == b'\r').filter(|frame| !blank(frame)) {
+    for range in split(line, b'\r') {
+        let frame = &line[range];
+        if frame.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
         if let Some(last) = last.filter(|last| !overwrites(last, frame)) {
             emit(last);
         }

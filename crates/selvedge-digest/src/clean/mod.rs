@@ -15,7 +15,9 @@ mod prefix;
 pub use escapes::strip_escapes;
 pub(crate) use prefix::Prefixes;
 
-use memchr::memchr;
+use std::ops::Range;
+
+use memchr::memchr_iter;
 
 use blocks::{Block, Blocks};
 
@@ -53,13 +55,15 @@ impl Cleaner {
 
 /// The lines of a block, without their newlines.
 pub(crate) fn lines(block: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(block.strip_suffix('\n').unwrap_or(block));
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let end = memchr(b'\n', text.as_bytes());
-        rest = end.and_then(|end| text.get(end + 1..));
-        text.get(..end.unwrap_or(text.len()))
-    })
+    split(block.as_bytes(), b'\n').map(|range| &block[range])
+}
+
+/// Where the stretches of a block stand that `mark` ends.
+fn split(block: &[u8], mark: u8) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    memchr_iter(mark, block)
+        .chain((!block.ends_with(&[mark])).then_some(block.len()))
+        .map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
 fn clean(block: Block<'_>, buffer: &mut String, emit: &mut impl FnMut(Piece<'_>)) {
@@ -71,12 +75,14 @@ fn clean(block: Block<'_>, buffer: &mut String, emit: &mut impl FnMut(Piece<'_>)
         return emit(Piece::Text(text));
     }
     buffer.clear();
-    let block = block.strip_suffix(b"\n").unwrap_or(block);
-    for line in block.split(|&byte| byte == b'\n') {
-        frames::shown(line, &mut |frame| {
+    for line in split(block, b'\n') {
+        frames::shown(&block[line], &mut |frame| {
             match plain(frame) {
                 Some(text) => buffer.push_str(text),
-                None => escapes::strip(&String::from_utf8_lossy(frame), buffer),
+                None => match std::str::from_utf8(frame) {
+                    Ok(text) => escapes::strip(text, buffer),
+                    Err(_) => escapes::strip(&String::from_utf8_lossy(frame), buffer),
+                },
             }
             buffer.push('\n');
         });

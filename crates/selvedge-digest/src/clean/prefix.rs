@@ -201,9 +201,22 @@ fn task(line: &str, end: usize) -> Option<(&str, &str)> {
         .then(|| (&line[..end + 1 + length], text))
 }
 
-fn is_name(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/' | b'@')
+/// Whether the byte may be part of a task's name.
+fn is_name(byte: u8) -> bool {
+    NAME[usize::from(byte)]
 }
+
+/// The first word of every line is looked at, byte by byte.
+static NAME: [bool; 256] = {
+    let mut name = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        name[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'@');
+        byte += 1;
+    }
+    name
+};
 
 #[cfg(test)]
 mod tests {

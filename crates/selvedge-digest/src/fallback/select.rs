@@ -1,10 +1,10 @@
 //! Weighs the kept lines against each other, now that the whole log is known.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::telling::{Kept, Lines};
 use super::{Boundary, is_chatter, is_marker, message, template};
+use crate::hash::QuickMap;
 
 /// A line of the log and how much it explains the failure.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,7 +143,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
 
 /// A line like one before it says little that is new.
 fn fold_repeats(kept: &[Kept<'_>], values: &mut [f32]) {
-    let mut seen: HashMap<u64, u16> = HashMap::new();
+    let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values) {
         let times = seen.entry(template(&line.text)).or_default();
         *value /= 1.0 + 0.25 * f32::from(*times);
@@ -161,7 +161,7 @@ fn says_something(text: &str) -> bool {
 /// there are, without stack frames.
 fn fold_messages(kept: &[Kept<'_>], values: &mut [f32]) -> u64 {
     let mut placed = 0;
-    let mut seen: HashMap<u64, u16> = HashMap::new();
+    let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {
         if let Some(said) = message(&line.text) {
             let times = seen.entry(template(said)).or_default();

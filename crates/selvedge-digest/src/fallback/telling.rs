@@ -3,11 +3,10 @@
 //! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
-use super::{Boundary, Hashed, boundary, template, weight};
+use super::{Boundary, boundary, template, weight};
 use crate::formats::Claim;
+use crate::hash::QuickMap;
 use crate::line::{Line, Signals, words};
 
 /// The most bytes of text that are kept.
@@ -59,7 +58,7 @@ pub(crate) struct Telling {
     /// The last lines of the blocks before.
     recent: Vec<Kept<'static>>,
     trail: u32,
-    seen: HashMap<u64, Seen, BuildHasherDefault<Hashed>>,
+    seen: QuickMap<u64, Seen>,
     first_failed: Option<u64>,
     begun: u64,
     failed_command: u64,

@@ -2,52 +2,68 @@
 
 use std::hash::Hasher;
 
+use crate::hash::Quick;
+
+/// A word of so many hexadecimal digits is an id or an address.
+const HEXADECIMAL: usize = 7;
+
 /// A hash of the line's letters and marks. Numbers, white space and long hexadecimal words differ
 /// from repeat to repeat and are left out; a nought stays, for `0 failed` is not `3 failed`.
 pub(crate) fn template(text: &str) -> u64 {
-    text.split_ascii_whitespace()
-        .map(str::as_bytes)
-        .filter(|word| word.len() < 7 || !word.iter().all(u8::is_ascii_hexdigit))
-        .fold(SEED, |hash, word| {
-            let mut hash = hash;
-            let mut digits = false;
-            for (index, &byte) in word.iter().enumerate() {
-                let digit = byte.is_ascii_digit();
-                let nought =
-                    byte == b'0' && !digits && !word.get(index + 1).is_some_and(u8::is_ascii_digit);
-                if !digit || nought {
-                    hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-                }
-                digits = digit;
+    let bytes = text.as_bytes();
+    let mut marks = Marks::default();
+    let mut before_word = marks;
+    let mut word = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte.is_ascii_whitespace() {
+            if is_hexadecimal(&bytes[word..at]) {
+                marks = before_word;
             }
-            hash
-        })
+            before_word = marks;
+            word = at + 1;
+        } else if !byte.is_ascii_digit() || byte == b'0' && is_alone(bytes, at) {
+            marks.push(byte);
+        }
+    }
+    if is_hexadecimal(&bytes[word..]) {
+        marks = before_word;
+    }
+    marks.finish()
 }
 
-/// Hashes keys that are hashes already.
-#[derive(Debug, Default)]
-pub(super) struct Hashed(u64);
+fn is_hexadecimal(word: &[u8]) -> bool {
+    word.len() >= HEXADECIMAL && word.iter().all(u8::is_ascii_hexdigit)
+}
 
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        // The table of the standard library looks at the highest bits, too.
-        self.0.wrapping_mul(PRIME).rotate_left(32)
-    }
+/// Whether the digit at this place is a number by itself.
+fn is_alone(bytes: &[u8], at: usize) -> bool {
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    !is_digit(at.wrapping_sub(1)) && !is_digit(at + 1)
+}
 
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0 << 8 | u64::from(byte);
+/// Gathers bytes by eight, which are hashed at once.
+#[derive(Debug, Clone, Copy, Default)]
+struct Marks {
+    hash: Quick,
+    gathered: u64,
+    count: u32,
+}
+
+impl Marks {
+    fn push(&mut self, byte: u8) {
+        self.gathered = self.gathered << 8 | u64::from(byte);
+        self.count += 1;
+        if self.count.is_multiple_of(8) {
+            self.hash.write_u64(self.gathered);
+            self.gathered = 0;
         }
     }
 
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
+    fn finish(mut self) -> u64 {
+        self.hash.write_u64(self.gathered);
+        self.hash.finish()
     }
 }
-
-/// The constants of FNV-1a, which is quick on short keys; nobody gains by colliding lines.
-const SEED: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0100_0000_01b3;
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,13 @@
 mod draft;
 mod runs;
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 
 pub(crate) use draft::Draft;
 pub(crate) use runs::{Outcome, Runs, Totals};
 
+use crate::hash::{Quick, QuickMap};
 use crate::record::Failure;
 
 /// How many failures are kept; more are counted.
@@ -45,7 +45,7 @@ pub(crate) struct Found {
 pub(crate) struct Findings {
     found: Vec<Found>,
     /// Where the failure with this hash stands in `found`, if there was room for it.
-    index: HashMap<u64, Option<usize>>,
+    index: QuickMap<u64, Option<usize>>,
     bytes: usize,
     errors: u64,
     warnings: u64,
@@ -168,7 +168,7 @@ fn size_of_texts(failure: &Failure) -> usize {
 }
 
 fn key_of(failure: &Failure) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Quick::default();
     (
         &failure.kind,
         &failure.id,

@@ -49,11 +49,7 @@ impl Format for GoJson {
         let output = event.output.trim_end();
         let mut claim = Claim::Chaff;
         if !output.is_empty() {
-            let said = Line {
-                text: output,
-                signals: Signals::scan(output),
-                ..*line
-            };
+            let said = line.saying(output);
             let foreign = go.line(&said, findings) == Claim::Foreign;
             // What the program under test said may explain the failure.
             if foreign && said.signals.intersects(Signals::BAD) {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::extension;
+use super::place::{Place, arrow, extension};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Severity};
 use crate::line::Line;
@@ -29,8 +29,6 @@ static PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
 static CODED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?P<code>[A-Z]{1,5}\d{3,4}|invalid-syntax):? (?:\[\*\] )?(?P<message>\S.*)$")
 });
-static ARROW: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)$"));
 
 impl Format for Grouped {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
@@ -49,9 +47,9 @@ impl Format for Grouped {
         }
         let body = line.body();
         if body.starts_with("--> ")
-            && let Some(place) = ARROW.captures(line.text)
+            && let Some(place) = arrow(body)
         {
-            return self.point(&place, line, findings);
+            return self.point(place, line, findings);
         }
         let numbered = body.starts_with(|c: char| c.is_ascii_digit());
         let Some(problem) = numbered
@@ -76,12 +74,7 @@ impl Format for Grouped {
 }
 
 impl Grouped {
-    fn point(
-        &mut self,
-        place: &regex::Captures<'_>,
-        line: &Line<'_>,
-        findings: &mut Findings,
-    ) -> Claim {
+    fn point(&mut self, place: Place<'_>, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let Some(coded) = CODED.captures(line.heading) else {
             return Claim::Foreign;
         };
@@ -89,11 +82,7 @@ impl Grouped {
         let mut draft = Draft::new(FailureKind::Lint, "ruff", line);
         draft.failure.code = Some(coded["code"].to_owned());
         draft.message(&coded["message"]);
-        draft.place(
-            &place["file"],
-            place["line"].parse().ok(),
-            place["column"].parse().ok(),
-        );
+        draft.place(place.file, place.line, place.column);
         draft.excerpt(line);
         self.open = Some(draft);
         Claim::Evidence

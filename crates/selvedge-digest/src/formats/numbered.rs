@@ -8,7 +8,7 @@ use regex::Regex;
 use super::place::{colon_frame, extension, is_foreign};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use crate::line::{Line, Signals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -93,7 +93,7 @@ impl Format for Numbered {
             self.draft = Some(draft);
             return Claim::Evidence;
         }
-        if (numbered || body.starts_with("Tests: ")) && self.totals(line.text, findings) {
+        if (numbered || body.starts_with("Tests: ")) && self.totals(line, findings) {
             self.close(findings);
             return Claim::Evidence;
         }
@@ -212,14 +212,17 @@ impl Numbered {
     }
 
     /// Whether the line holds closing totals.
-    fn totals(&mut self, text: &str, findings: &mut Findings) -> bool {
+    fn totals(&mut self, line: &Line<'_>, findings: &mut Findings) -> bool {
+        let text = line.text;
         let number = |found: &regex::Captures<'_>, name: &str| -> u64 {
             found
                 .name(name)
                 .and_then(|number| number.as_str().parse().ok())
                 .unwrap_or(0)
         };
-        if let Some(count) = MOCHA.captures(text) {
+        if text.contains("ing")
+            && let Some(count) = MOCHA.captures(text)
+        {
             let totals = self.mocha.get_or_insert_default();
             let value = number(&count, "count");
             match &count["what"] {
@@ -228,6 +231,9 @@ impl Numbered {
                 _ => totals.skipped = value,
             }
             return true;
+        }
+        if !line.signals.intersects(Signals::FAIL) && !text.starts_with("Tests: ") {
+            return false;
         }
         let (tool, found) = if let Some(found) = MINITEST.captures(text) {
             ("minitest", found)

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use crate::pattern::pattern;
@@ -45,6 +46,24 @@ pub(super) fn colon_frame(text: &str) -> Option<Place<'_>> {
     })
 }
 
+/// `--> src/a.rs:3:7`, and `:::` for what lies beside it.
+pub(super) fn arrow(body: &str) -> Option<Place<'_>> {
+    let place = body
+        .strip_prefix("--> ")
+        .or_else(|| body.strip_prefix("::: "))?;
+    let (place, column) = place.rsplit_once(':')?;
+    let (file, line) = place.rsplit_once(':')?;
+    let number = |digits: &str| {
+        let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        whole.then(|| digits.parse().ok())
+    };
+    (!file.is_empty()).then_some(Place {
+        file,
+        line: number(line)?,
+        column: number(column)?,
+    })
+}
+
 /// The extension of a file's name, without its dot; empty if it has none.
 pub(super) fn extension(file: &str) -> &str {
     file.rsplit_once('.').map_or("", |(_, extension)| extension)
@@ -60,7 +79,15 @@ pub(super) fn is_c(file: &str) -> bool {
 
 /// Whether a file belongs to a runtime, a library or a test framework, not to the user.
 pub(super) fn is_foreign(file: &str) -> bool {
-    const PARTS: [&str; 12] = [
+    file.starts_with(['<'])
+        || ["vendor/", "bundle/"]
+            .iter()
+            .any(|start| file.starts_with(start))
+        || FOREIGN.is_match(file)
+}
+
+static FOREIGN: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let parts = [
         "/site-packages/",
         "/dist-packages/",
         "/lib/python",
@@ -74,12 +101,13 @@ pub(super) fn is_foreign(file: &str) -> bool {
         "/gems/",
         "/rubies/",
     ];
-    file.starts_with('<')
-        || PARTS.iter().any(|part| file.contains(part))
-        || ["vendor/", "bundle/"]
-            .iter()
-            .any(|start| file.starts_with(start))
-}
+    AhoCorasick::builder()
+        // Names are short: looking ahead for likely bytes would only cost.
+        .prefilter(false)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(parts)
+        .unwrap_or_else(|error| unreachable!("a short constant list builds: {error}"))
+});
 
 #[cfg(test)]
 mod tests {

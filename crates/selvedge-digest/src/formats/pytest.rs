@@ -1,14 +1,15 @@
 //! pytest. The sections of failures tell place and message, the short summary tells the full ids;
 //! both are put together when the session closes, or when the log ends.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{is_foreign, python_frame};
+use super::place::{Place, extension, is_foreign, python_frame};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::hash::QuickMap;
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
@@ -30,7 +31,7 @@ pub(super) struct Pytest {
     led: bool,
     pending: Vec<Draft>,
     /// The pending failures of this name that have no full id yet.
-    unnamed: HashMap<String, VecDeque<usize>>,
+    unnamed: QuickMap<String, VecDeque<usize>>,
     /// Results were printed test by test, so the summary would repeat them.
     inline: bool,
 }
@@ -56,17 +57,10 @@ static INLINE: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:\[gw\d+\] \[ *\d+%\] (?P<before>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(?P<id>\S+\.py::.+?)(?: (?P<after>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?)?$",
     )
 });
-/// The last line of a native traceback, which has no `E` before it.
-static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Exit|Interrupt|Warning)(?:: .*)?$")
-});
-static PLACE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)"));
-
 impl Format for Pytest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if let Some(title) = title(text, '=') {
+        if let Some(title) = title(text, b'=') {
             return self.section(title, line, findings);
         }
         if text.ends_with(['s', '=', ')']) && text.contains(" in ") && TOTALS.is_match(text) {
@@ -138,7 +132,7 @@ impl Pytest {
 
     fn failure(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if let Some(name) = title(text, '_') {
+        if let Some(name) = title(text, b'_') {
             self.end_draft();
             let name = [
                 "ERROR at setup of ",
@@ -175,9 +169,9 @@ impl Pytest {
             draft.skip(line);
             return Claim::Evidence;
         }
-        let place = text.contains(".py").then(|| PLACE.captures(text)).flatten();
+        let place = place(text);
         if let Some(place) = &place {
-            self.foreign = is_foreign(&place["file"]);
+            self.foreign = is_foreign(place.file);
         } else if text.starts_with("<frozen ") {
             self.foreign = true;
         } else if text.starts_with("_ _ _") || text.starts_with("E  ") {
@@ -187,14 +181,14 @@ impl Pytest {
             draft.skip(line);
             return Claim::Evidence;
         }
-        let native = draft.failure.message.is_none() && EXCEPTION.is_match(text);
+        let native = draft.failure.message.is_none() && is_exception(text);
         if native {
             draft.message(text);
             draft.excerpt(line);
         } else if let Some(message) = text.strip_prefix("E  ") {
             let message = message.strip_prefix(' ').unwrap_or(message);
             self.led |= draft.failure.message.is_none() && python_frame(message).is_some();
-            self.led &= !EXCEPTION.is_match(message);
+            self.led &= !is_exception(message);
             if !self.led {
                 draft.message(message);
             }
@@ -205,7 +199,7 @@ impl Pytest {
             draft.excerpt(line);
         }
         if let Some(place) = place {
-            draft.place_again(&place["file"], place["line"].parse().ok(), None);
+            draft.place_again(place.file, place.line, None);
         } else if let Some(place) = python_frame(text).filter(|place| !is_foreign(place.file)) {
             draft.place_again(place.file, place.line, None);
         }
@@ -298,14 +292,52 @@ impl Pytest {
 }
 
 /// The text within `=== title ===`.
-fn title(text: &str, mark: char) -> Option<&str> {
-    if text.chars().take(2).any(|c| c != mark) {
+fn title(text: &str, mark: u8) -> Option<&str> {
+    if !text.as_bytes().starts_with(&[mark, mark]) || !text.as_bytes().ends_with(&[mark]) {
         return None;
     }
-    let inner = text.trim_matches(mark);
-    let title = inner.strip_prefix(' ')?.strip_suffix(' ')?;
-    (text.len() - inner.len() >= 2 && text.starts_with(mark) && text.ends_with(mark))
-        .then_some(title)
+    let is_other = |byte| byte != mark;
+    let (start, end) = (
+        text.bytes().position(is_other)?,
+        text.bytes().rposition(is_other)?,
+    );
+    text[start..=end].strip_prefix(' ')?.strip_suffix(' ')
+}
+
+/// `tests/test_a.py:12: AssertionError`, or nothing after the place.
+fn place(text: &str) -> Option<Place<'_>> {
+    if text.starts_with([' ', '\t']) {
+        return None;
+    }
+    let (file, rest) = text.split_once(':')?;
+    let (line, rest) = rest.split_once(':')?;
+    let is_python = matches!(extension(file), "py" | "pyx");
+    let is_end = rest.is_empty() || rest.starts_with(' ');
+    let is_number = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    (is_python && is_end && is_number).then_some(Place {
+        file,
+        line: line.parse().ok(),
+        column: None,
+    })
+}
+
+/// Whether it is `ValueError: message`: the last line of a native traceback, which has no `E`
+/// before it.
+fn is_exception(text: &str) -> bool {
+    const ENDS: [&str; 6] = [
+        "Error",
+        "Exception",
+        "Failure",
+        "Exit",
+        "Interrupt",
+        "Warning",
+    ];
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return false;
+    }
+    let name = text.split_once(": ").map_or(text, |(name, _)| name);
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    name.bytes().all(is_part) && ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Parameters in brackets may hold ` - `, too.

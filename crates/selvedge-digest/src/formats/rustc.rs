@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::place::arrow;
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Severity};
 use crate::line::Line;
@@ -21,8 +22,6 @@ pub(super) struct Rustc {
     placed: bool,
 }
 
-static PLACE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*(?:-->|:::) (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)$"));
 static LINT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"`(?:#\[(?:warn|deny|forbid)\(|-[WDF] )(?P<lint>[\w:-]+)|index\.html#(?P<clippy>\w+)$")
 });
@@ -73,13 +72,8 @@ impl Rustc {
             self.close(findings);
             return Claim::Evidence;
         }
-        let arrow = line.body().starts_with(['-', ':']);
-        if let Some(place) = arrow.then(|| PLACE.captures(line.text)).flatten() {
-            draft.place(
-                &place["file"],
-                place["line"].parse().ok(),
-                place["column"].parse().ok(),
-            );
+        if let Some(place) = arrow(line.body()) {
+            draft.place(place.file, place.line, place.column);
             self.placed = true;
         } else if !self.placed && !is_gutter(line.text) && !findings.knows_tool("cargo") {
             // Some other tool's `error: …`: the general signals see it, too.
@@ -87,6 +81,7 @@ impl Rustc {
             return Claim::Foreign;
         }
         if draft.failure.code.is_none()
+            && (line.text.contains('`') || line.text.contains("index.html#"))
             && let Some(lint) = LINT.captures(line.text)
             && let Some(name) = lint.name("lint").or_else(|| lint.name("clippy"))
         {
