@@ -77,6 +77,15 @@ impl Findings {
         self.reports >= FLOOD
     }
 
+    /// Whether a failure was found in this line, of a file that may be written in another way.
+    pub(crate) fn knows_place(&self, file: &str, line: u32) -> bool {
+        self.found.iter().any(|found| {
+            let known = found.failure.file.as_deref().unwrap_or_default();
+            let same = !known.is_empty() && (known.ends_with(file) || file.ends_with(known));
+            same && found.failure.line == Some(line)
+        })
+    }
+
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
         self.tools.contains(&name)
     }

@@ -38,11 +38,12 @@ static SEVERE: LazyLock<Regex> = LazyLock::new(|| {
 /// `path:line:column: CODE message`
 static CODED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5})(?:\([\w-]+\))?\]?:? (?P<message>\S.*)$",
+        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5})(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<message>\S.*)$",
     )
 });
-/// mypy's and others' code in brackets at the end.
-static TRAILING: LazyLock<Regex> = LazyLock::new(|| pattern(r"\s+\[-?(?P<code>[\w:=/-]+)\]$"));
+/// mypy's and others' code in brackets at the end; pyright's in parentheses.
+static TRAILING: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$"));
 
 impl Format for Diagnostic {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
@@ -81,6 +82,13 @@ impl Format for Diagnostic {
             return Claim::Foreign;
         }
         self.source_lines += 1;
+        // pyright explains in further lines, and names the rule in the last one.
+        if draft.failure.code.is_none()
+            && line.text.ends_with(')')
+            && let Some(rule) = TRAILING.captures(line.text)
+        {
+            draft.failure.code = rule.name("pyright").map(|rule| rule.as_str().to_owned());
+        }
         // javac names the symbol that it cannot find below the source.
         if let (Some(symbol), Some(message)) = (
             line.body()
@@ -135,7 +143,12 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
         .as_deref()
         .is_some_and(|word| !word.ends_with("error"));
     let code = get("code").or(get("bracket"));
-    let (kind, tool) = tool_of(file, code, severity.is_some());
+    // pyright's diagnostics stand indented below the file, with a dash before the severity.
+    let dashed = line.indent() > 0 && line.text.contains(" - ");
+    let (kind, tool) = match tool_of(file, code, severity.is_some()) {
+        (kind, "mypy") if dashed => (kind, "pyright"),
+        other => other,
+    };
     findings.tool(tool);
     let mut draft = Draft::new(kind, tool, line);
     if warning {
@@ -152,7 +165,8 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
     if draft.failure.code.is_none()
         && let Some(trailing) = TRAILING.captures(message)
     {
-        draft.failure.code = Some(trailing["code"].to_owned());
+        let code = trailing.name("code").or(trailing.name("pyright"));
+        draft.failure.code = code.map(|code| code.as_str().to_owned());
         message = &message[..trailing.get(0)?.start()];
     }
     draft.message(message);
@@ -168,6 +182,14 @@ fn begins_with_place(text: &str) -> bool {
         .is_some_and(u8::is_ascii_digit)
 }
 
+/// pylint's codes are a letter for the severity and four digits; other tools' have fewer digits or
+/// more letters.
+fn is_pylint(code: &str) -> bool {
+    code.len() == 5
+        && code.starts_with(['C', 'R', 'W', 'E', 'F', 'I'])
+        && code.bytes().skip(1).all(|byte| byte.is_ascii_digit())
+}
+
 /// Which sort of tool speaks so of such a file.
 fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'static str) {
     if code.is_some_and(|code| code.starts_with("TS")) {
@@ -175,6 +197,7 @@ fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'stat
     }
     match extension(file) {
         "py" | "pyi" if severe => (FailureKind::Type, "mypy"),
+        "py" | "pyi" if code.is_some_and(is_pylint) => (FailureKind::Lint, "pylint"),
         "py" | "pyi" | "ipynb" => (FailureKind::Lint, "flake8"),
         _ if is_c(file) => (FailureKind::Compile, "cc"),
         "java" => (FailureKind::Compile, "javac"),

@@ -103,7 +103,10 @@ fn problem(problem: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findin
     );
     let tool = if matches!(extension(file), "py" | "pyi" | "ipynb") {
         if let Some((word, rest)) = message.split_once(' ') {
-            (code, message) = (Some(word), rest.trim_start_matches("[*] "));
+            (code, message) = (
+                Some(word.trim_end_matches(':')),
+                rest.trim_start_matches("[*] "),
+            );
         }
         "ruff"
     } else if matches!(extension(file), "css" | "scss" | "sass" | "less") {

@@ -9,6 +9,7 @@ mod catch2;
 mod cmake;
 mod ctest;
 mod diagnostic;
+mod github;
 mod go;
 mod go_json;
 mod gradle;
@@ -142,6 +143,8 @@ static TABLE: &[Row] = &[
     row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),
     row::<ctest::CTest>("ctest", b"0123456789", Signals::NONE),
+    // Last, to drop what the others said.
+    row::<github::GitHub>("github", b":", Signals::NONE),
 ];
 
 /// The names of the formats that a [`Digester`](crate::Digester) knows.

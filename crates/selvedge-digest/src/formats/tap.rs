@@ -12,18 +12,34 @@ use crate::pattern::pattern;
 use crate::record::{FailureKind, Source};
 
 const TOOL: &str = "tap";
+/// How deep groups may be nested.
+const GROUPS: usize = 64;
 
 /// Reads TAP, versions 12 to 14.
 #[derive(Debug, Default)]
 pub(super) struct Tap {
     draft: Option<Draft>,
-    /// The indentation of the YAML block below a failure, while it is open.
-    yaml: Option<usize>,
+    yaml: Yaml,
+    /// The groups that are open, written with braces, and their indentations.
+    groups: Vec<(usize, String)>,
     /// What the lines of that block belong to.
     block: Block,
     begun: bool,
 }
 
+/// The YAML block below a failure.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Yaml {
+    #[default]
+    Before,
+    Begun,
+    /// Its entries have this indentation.
+    Entries(usize),
+    /// What follows belongs to no failure.
+    Ended,
+}
+
+/// An entry of the YAML block.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Block {
     #[default]
@@ -35,7 +51,7 @@ enum Block {
 
 static POINT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*(?P<not>not )?ok(?: \d+)?(?: - | |$)(?P<id>.*?)(?P<directive> # (?i:skip|todo).*)?$",
+        r"^\s*(?P<not>not )?ok(?: \d+)?(?: - | |$)(?P<id>.*?)(?: # time=[\d.]+m?s)?(?P<directive> # (?i:skip|todo).*)?(?P<group> \{)?$",
     )
 });
 static PLAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^1\.\.\d+"));
@@ -91,6 +107,17 @@ impl Tap {
         findings.tool(TOOL);
         let id = point["id"].trim();
         let id = if id.is_empty() { line.body() } else { id };
+        self.groups.retain(|(indent, _)| *indent < line.indent());
+        if point.name("group").is_some() {
+            // The group's tests follow, and tell by themselves how they ended.
+            if self.groups.len() < GROUPS {
+                self.groups.push((line.indent(), id.to_owned()));
+            }
+            return Claim::Noise;
+        }
+        let path = self.groups.iter().map(|(_, group)| group.as_str());
+        let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
+        let id = id.as_str();
         if point.name("directive").is_some() {
             findings.runs.test(TOOL, Outcome::Skipped, Some(id));
         } else if point.name("not").is_none() {
@@ -101,7 +128,7 @@ impl Tap {
             draft.failure.id = Some(id.to_owned());
             self.draft = Some(draft);
             self.block = Block::Other;
-            self.yaml = None;
+            self.yaml = Yaml::Before;
             return Claim::Evidence;
         }
         Claim::Noise
@@ -113,21 +140,30 @@ impl Tap {
         };
         let body = line.body();
         match (body, self.yaml) {
-            ("---", _) => {
-                self.yaml = Some(line.indent());
+            ("---", Yaml::Before) => {
+                self.yaml = Yaml::Begun;
                 self.block = Block::Other;
             }
-            ("...", Some(_)) => self.yaml = None,
-            (_, Some(indent)) => {
+            ("...", Yaml::Begun | Yaml::Entries(_)) => self.yaml = Yaml::Ended,
+            (_, Yaml::Begun | Yaml::Entries(_)) => {
+                let indent = match self.yaml {
+                    Yaml::Entries(indent) => indent,
+                    _ => line.indent(),
+                };
+                self.yaml = Yaml::Entries(indent);
                 let key = (line.indent() == indent).then(|| key_of(body)).flatten();
                 match key {
                     Some((key, value)) => self.block = entry(draft, key, value, body),
                     None => inside(draft, self.block, line),
                 }
             }
-            (_, None) => match body.strip_prefix('#') {
-                Some(comment) if comment.starts_with(" Subtest: ") => {}
+            (_, yaml) => match body.strip_prefix('#') {
+                // A heading of what follows, or a total.
+                Some(_) if yaml == Yaml::Ended => return Claim::Noise,
+                Some(comment) if comment.starts_with(" Subtest: ") || is_total(comment) => {}
                 Some(comment) => comment_of(draft, comment.trim()),
+                // mocha explains without a block.
+                None if line.indent() > 0 && yaml == Yaml::Before => plain(draft, line),
                 // Output between the tests is nobody's or another tool's.
                 None if !line.is_blank() => return Claim::Foreign,
                 None => {}
@@ -164,12 +200,12 @@ fn key_of(body: &str) -> Option<(&str, &str)> {
 fn entry(draft: &mut Draft, key: &str, value: &str, body: &str) -> Block {
     let value = value.trim_matches(['\'', '"']);
     match key {
-        "error" | "message" => {
+        "error" | "message" | "details" => {
             draft.message(value.trim_start_matches(['|', '>', '-']));
             Block::Error
         }
-        "expected" | "actual" | "got" | "wanted" | "found" | "diff" | "operator" => {
-            draft.message(body);
+        "expected" | "actual" | "got" | "wanted" | "found" | "diff" => {
+            draft.message(body.trim_end_matches(" |-"));
             Block::Error
         }
         "location" | "at" | "# at" | "file" | "fileName" | "line" | "lineNumber" => {
@@ -185,7 +221,15 @@ fn entry(draft: &mut Draft, key: &str, value: &str, body: &str) -> Block {
 fn inside(draft: &mut Draft, block: Block, line: &Line<'_>) {
     let body = line.body();
     match block {
-        Block::Error => draft.message(body),
+        Block::Error => match key_of(body) {
+            Some(("name", _)) => {}
+            Some(("message", message)) => draft.message(message.trim_matches(['\'', '"'])),
+            // The heading of a block of text.
+            Some((key, "|-" | "|" | "|2-" | ">-")) => {
+                draft.message(key.trim_matches(['\'', '"']).trim_end_matches(':'));
+            }
+            _ => draft.message(body),
+        },
         Block::Place => {
             if let Some((key, value)) = key_of(body) {
                 place(draft, key, value.trim_matches(['\'', '"']));
@@ -213,6 +257,39 @@ fn place(draft: &mut Draft, key: &str, value: &str) {
             }
         }
     }
+}
+
+/// A line below a failure that has no YAML block.
+fn plain(draft: &mut Draft, line: &Line<'_>) {
+    match colon_frame(line.body()).filter(|_| line.body().starts_with("at ")) {
+        Some(place) if is_foreign(place.file) => {}
+        Some(place) => {
+            draft.place(place.file, place.line, place.column);
+            draft.excerpt(line);
+        }
+        None if draft.failure.file.is_none() => draft.message(line.body()),
+        None => {}
+    }
+}
+
+/// `# tests 4`, as runners close with.
+fn is_total(comment: &str) -> bool {
+    let mut words = comment.split_whitespace();
+    let known = [
+        "tests",
+        "pass",
+        "fail",
+        "skip",
+        "skipped",
+        "todo",
+        "suites",
+        "cancelled",
+    ];
+    words.next().is_some_and(|word| known.contains(&word))
+        && words
+            .next()
+            .is_some_and(|count| count.parse::<u64>().is_ok())
+        && words.next().is_none()
 }
 
 /// Perl's `#   at t/a.t line 3.`, or a word about the failure.

@@ -59,7 +59,34 @@ recorded! {
     sarif_bandit => 1,
 }
 
-// Text for people.
+// Annotations, TAP, and text for people.
+recorded! {
+    gha_ruff => 1,
+    gha_biome => 1,
+    gha_vitest => 1,
+    tap_tape => 1,
+    tap_ava => 1,
+    tap_mocha => 3,
+    tap_vitest => 1,
+    tap_vitest_flat => 1,
+    pyright => 1,
+    pyright_two => 1,
+    pylint => 31,
+    pylint_parseable => 30,
+    pylint_color => 30,
+    flake8 => 1,
+    flake8_source => 1,
+    flake8_pylint => 1,
+    mypy_strict => 1,
+    mypy_syntax => 2,
+    ruff_grouped => 1,
+    mocha_dot => 3,
+    stylelint => 2,
+    tox => 1,
+    tox_parallel => 1,
+    tox_quiet => 1,
+}
+
 recorded! {
     cargo_test => 101,
     cargo_test_quiet => 101,
