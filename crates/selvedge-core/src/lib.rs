@@ -12,3 +12,4 @@ pub mod model;
 pub mod price;
 pub mod prompt;
 pub mod route;
+pub mod triage;

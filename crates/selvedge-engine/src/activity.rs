@@ -42,6 +42,11 @@ pub enum Activity {
         /// Its label.
         label: String,
     },
+    /// A check that failed is run again, to tell a flake from a failure.
+    CheckRepeated {
+        /// Its label.
+        label: String,
+    },
     /// A check ended.
     CheckEnded {
         /// Its label.

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Timestamp,
-    TreeId,
+    Baseline, EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Step,
+    Timestamp, TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
 use crate::agents::{SessionRequest, agent_for};
 use crate::checks::CheckAborted;
-use crate::gates::{Verification, verify};
+use crate::gates::{BaselineRun, Place, Remembered, Trees, Verification, verify};
 use crate::process::Supervisor;
 use crate::workspace::{self, Workspace, WorkspaceError};
 
@@ -24,6 +24,8 @@ pub struct Site {
     pub run_dir: PathBuf,
     /// Snapshots of the workspace; absent when the run takes none.
     pub workspace: Option<Workspace>,
+    /// Where it is remembered what checks said of trees; shared by all runs, made when missing.
+    pub remembered: PathBuf,
     /// How to start an agent's processes.
     pub agents: Supervisor,
     /// How to start a check's: never by a supervisor that an agent could have got hold of.
@@ -50,6 +52,13 @@ impl Site {
         match &pending.kind {
             EffectKind::Snapshot { moment } => Some(self.snapshot(run, effect, *moment).await),
             EffectKind::Restore { tree } => Some(self.restore(effect, tree.clone()).await),
+            EffectKind::Baseline => match self.baseline(run, progress, cancel).await {
+                Ok(baseline) => Some(Input::BaselineTaken {
+                    effect,
+                    baseline: Box::new(baseline),
+                }),
+                Err(aborted) => aborted_input(effect, aborted),
+            },
             EffectKind::Execute { run_number } => {
                 let outcome = self.execute(run, *run_number, progress, cancel).await;
                 Some(Input::SessionEnded {
@@ -64,10 +73,7 @@ impl Site {
                         effect,
                         report: Box::new(report),
                     }),
-                    Err(CheckAborted::Cancelled) => None,
-                    Err(CheckAborted::Infrastructure(error)) => {
-                        Some(Input::Failed { effect, error })
-                    }
+                    Err(aborted) => aborted_input(effect, aborted),
                 }
             }
         }
@@ -159,7 +165,36 @@ impl Site {
             .await
     }
 
+    async fn baseline(
+        &self,
+        run: &Run,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Baseline, CheckAborted> {
+        let baseline = BaselineRun {
+            place: Place {
+                workspace: run.spec.workspace.clone(),
+                run_dir: self.run_dir.clone(),
+                tag: format!("{}.baseline", run.run_id),
+                outputs: "baseline".to_owned(),
+                lock: self.lock(),
+                supervisor: self.checks.clone(),
+            },
+            steps: run.spec.steps(),
+            limit: Duration::from_millis(run.spec.verification_timeout_ms),
+            start: self.workspace.as_ref().zip(run.start_tree.as_ref()),
+            remembered: Remembered::at(self.remembered.clone()),
+        };
+        baseline.take(progress, cancel).await
+    }
+
     fn verification(&self, run: &Run, run_number: u32, now: Timestamp) -> Verification {
+        let judged = run
+            .attempt(run_number)
+            .and_then(|attempt| attempt.tree.clone());
+        let trees = (self.workspace.clone(), judged, run.start_tree.clone());
+        let passed_before =
+            |(index, step): (usize, &Step)| run.baseline_passed(index, step.kind, &step.target);
         Verification {
             task_id: run.spec.task_id,
             run_number,
@@ -170,11 +205,32 @@ impl Site {
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.checks.clone(),
-            tree: run
-                .attempt(run_number)
-                .and_then(|attempt| attempt.tree.clone()),
+            trees: match trees {
+                (Some(workspace), Some(judged), Some(start)) => Some(Trees {
+                    workspace,
+                    judged,
+                    start,
+                }),
+                _ => None,
+            },
+            baseline: run
+                .spec
+                .steps()
+                .iter()
+                .enumerate()
+                .map(passed_before)
+                .collect(),
+            triage: true,
             started_at: now,
         }
+    }
+}
+
+/// No answer when it was stopped: the effect stays pending.
+fn aborted_input(effect: EffectId, aborted: CheckAborted) -> Option<Input> {
+    match aborted {
+        CheckAborted::Cancelled => None,
+        CheckAborted::Infrastructure(error) => Some(Input::Failed { effect, error }),
     }
 }
 

@@ -105,6 +105,12 @@ pub(crate) struct RunArgs {
     /// Time for each verification run, afresh [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,
+    /// Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto].
+    ///
+    /// What failed before is then told from what the agent broke, and no test may quietly go. What
+    /// a check said of a tree is remembered for the next run.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) baseline: Option<String>,
     /// Cap on the cost of the whole run.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
@@ -133,6 +139,7 @@ impl RunArgs {
             tier: self.tier,
             timeout: self.timeout.clone(),
             verification_timeout: self.verification_timeout.clone(),
+            baseline: self.baseline.clone(),
             max_cost: self.max_cost,
             max_turns: self.max_turns,
         }

@@ -159,6 +159,7 @@ impl Launch<'_> {
         Ok(Site {
             run_dir: home.make_run_dir(self.run_id)?,
             workspace,
+            remembered: home.root().join("baselines"),
             agents: Supervisor::this_program(),
             checks: Supervisor::this_program(),
         })

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge_core::config::Resolved;
 use selvedge_core::model::{
-    AgentKind, AgentSpec, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
 };
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
@@ -50,7 +50,10 @@ pub(crate) fn resolve(
         );
     }
     let notices = notices(settings, &agent, &verification, in_git);
+    let snapshots = settings.snapshots && in_git;
     let spec = RunSpec {
+        baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
+        known_failures: task.known_failures.unwrap_or(settings.known_failures),
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         description: task.description.clone(),
         acceptance_criteria: task.acceptance_criteria.clone(),
@@ -65,10 +68,29 @@ pub(crate) fn resolve(
         budget: task.budget.unwrap_or(settings.budget),
         between_attempts: settings.between_attempts,
         on_exhausted: settings.on_exhausted,
-        snapshots: settings.snapshots && in_git,
+        snapshots,
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Plan { spec, notices })
+}
+
+fn wants_baseline(
+    mode: BaselineMode,
+    snapshots: bool,
+    agent: &AgentSpec,
+    verification: &VerificationPlan,
+) -> bool {
+    let VerificationPlan::Steps { steps } = verification else {
+        return false;
+    };
+    match mode {
+        BaselineMode::On => true,
+        BaselineMode::Off => false,
+        BaselineMode::Auto => {
+            let runs = |step: &Step| matches!(step.kind, StepKind::Command | StepKind::TestPasses);
+            snapshots && agent.kind != AgentKind::Shell && steps.iter().any(runs)
+        }
+    }
 }
 
 fn retries(task: &Task, settings: &Resolved) -> Result<u32, CliError> {

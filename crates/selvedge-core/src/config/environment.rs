@@ -13,13 +13,18 @@ use super::tree::{Node, Value};
 pub const PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
-pub(super) const VARIABLES: [(&str, &str); 13] = [
+pub(super) const VARIABLES: [(&str, &str); 15] = [
     ("SELVEDGE_AGENT", "agent"),
     (
         "SELVEDGE_VERIFICATION_MAX_RETRIES",
         "verification.max_retries",
     ),
     ("SELVEDGE_VERIFICATION_TIMEOUT", "verification.timeout"),
+    ("SELVEDGE_VERIFICATION_BASELINE", "verification.baseline"),
+    (
+        "SELVEDGE_VERIFICATION_KNOWN_FAILURES",
+        "verification.known_failures",
+    ),
     ("SELVEDGE_VERIFICATION_TIER", "verification.tier"),
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
     ("SELVEDGE_LIMITS_SILENCE", "limits.silence"),

@@ -28,6 +28,8 @@ pub struct Flags {
     pub timeout: Option<String>,
     /// `--verification-timeout 120s`
     pub verification_timeout: Option<String>,
+    /// `--baseline auto|on|off`
+    pub baseline: Option<String>,
     /// `--max-cost USD`
     pub max_cost: Option<f64>,
     /// `--max-turns N`
@@ -71,6 +73,7 @@ impl Layer {
             "verification.timeout",
             text(&flags.verification_timeout),
         );
+        set("--baseline", "verification.baseline", text(&flags.baseline));
         set(
             "--max-cost",
             "budget.cost_usd",

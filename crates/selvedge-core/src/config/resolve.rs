@@ -12,7 +12,10 @@ use super::place::Origin;
 use super::schema::Config;
 use super::suggest;
 use super::tree::{Node, Value};
-use crate::model::{AgentSpec, BetweenAttempts, Budget, OnExhausted, SessionLimits, Step};
+use crate::model::{
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SessionLimits,
+    Step,
+};
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
 /// ([`Resolved::find_agent`]), since a task can name another.
@@ -30,6 +33,10 @@ pub struct Resolved {
     pub verification_timeout_ms: u64,
     /// 1 to 3.
     pub verification_tier: u8,
+    /// Whether the checks are run once before the agent begins.
+    pub baseline: BaselineMode,
+    /// Whether a test that failed before may still fail.
+    pub known_failures: KnownFailures,
     /// Limits of each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
@@ -168,6 +175,8 @@ impl Resolved {
             max_verification_retries: config.verification.max_retries.0,
             verification_timeout_ms: config.verification.timeout.0,
             verification_tier: u8::try_from(config.verification.tier.0).unwrap_or(1),
+            baseline: config.verification.baseline,
+            known_failures: config.verification.known_failures,
             limits: SessionLimits {
                 wall_ms: config.limits.timeout.0,
                 silence_ms: config.limits.silence.0,

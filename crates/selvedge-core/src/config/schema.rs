@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::agent::Agent;
 use super::check::Check;
 use super::values::{Dollars, HumanDuration, Retries, Whole};
-use crate::model::{BetweenAttempts, OnExhausted};
+use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted};
 
 /// A `selvedge.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,6 +30,8 @@ pub(super) struct Verification {
     pub(super) max_retries: Retries,
     pub(super) timeout: HumanDuration,
     pub(super) tier: Whole<1, 3>,
+    pub(super) baseline: BaselineMode,
+    pub(super) known_failures: KnownFailures,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

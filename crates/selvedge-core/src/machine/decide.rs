@@ -30,14 +30,13 @@ pub fn decide(state: &State, input: Input) -> Result<Vec<Event>, IllegalInput> {
 
 /// The first events of a run. They come without a [`Draft`], because there is no run to fold yet.
 fn create(spec: Box<RunSpec>) -> Vec<Event> {
-    let first = if spec.snapshots {
-        vec![Event::EffectRequested {
-            effect: EffectKind::Snapshot {
-                moment: SnapshotMoment::Start,
-            },
-        }]
-    } else {
-        next::first_attempt(&spec)
+    let first = |effect| vec![Event::EffectRequested { effect }];
+    let first = match (spec.snapshots, spec.baseline) {
+        (true, _) => first(EffectKind::Snapshot {
+            moment: SnapshotMoment::Start,
+        }),
+        (false, true) => first(EffectKind::Baseline),
+        (false, false) => next::first_attempt(&spec),
     };
     let mut events = vec![Event::RunCreated { spec }];
     events.extend(first);
@@ -85,6 +84,11 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 Phase::Delivering => next::finish(draft),
                 _ => next::begin_attempt(draft),
             }
+        }
+        (_, Phase::Baseline, Input::BaselineTaken { effect, baseline }) => {
+            pending_as(run, effect, &EffectKind::Baseline, "baseline taken")?;
+            draft.push(Event::BaselineTaken { effect, baseline });
+            next::begin_attempt(draft);
         }
         (_, Phase::Executing(run_number), Input::SessionEnded { effect, outcome }) => {
             pending_as(

@@ -31,6 +31,7 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
         attempts: Vec::new(),
         control: Control::Running,
         start_tree: None,
+        baseline: None,
         current_tree: None,
         rescued: Vec::new(),
         crashes: 0,
@@ -70,6 +71,10 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             run.rescued.extend(replaced.clone());
             run.current_tree = Some(tree.clone());
         }
+        Event::BaselineTaken { effect, baseline } => {
+            end(run, *effect);
+            run.baseline = Some(Arc::new((**baseline).clone()));
+        }
         Event::AttemptBegan {
             run_number,
             prompt,
@@ -102,6 +107,11 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::Reported { effect, report } => {
             end(run, *effect);
             if let Some(attempt) = run.attempts.last_mut() {
+                // What was judged is what the attempt came to, once the guard had put back its own.
+                if let Some(tree) = &report.tree {
+                    attempt.tree = Some(tree.clone());
+                    run.current_tree = Some(tree.clone());
+                }
                 attempt.report = Some((**report).clone());
             }
         }

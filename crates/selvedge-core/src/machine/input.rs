@@ -1,6 +1,6 @@
 //! What the driver may tell the machine, and what it answers when that cannot be.
 
-use crate::model::{EffectId, Report, RunId, RunSpec, SessionOutcome, TreeId};
+use crate::model::{Baseline, EffectId, Report, RunId, RunSpec, SessionOutcome, TreeId};
 
 /// Something that was observed, or asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,13 @@ pub enum Input {
         effect: EffectId,
         /// What stood there before.
         replaced: Option<TreeId>,
+    },
+    /// The checks have spoken of the tree that the run begins from.
+    BaselineTaken {
+        /// The effect that this answers.
+        effect: EffectId,
+        /// What they said.
+        baseline: Box<Baseline>,
     },
     /// The agent's session is over.
     SessionEnded {
@@ -87,6 +94,7 @@ impl Input {
             Self::Start { .. } => "start",
             Self::Snapshotted { .. } => "snapshotted",
             Self::Restored { .. } => "restored",
+            Self::BaselineTaken { .. } => "baseline taken",
             Self::SessionEnded { .. } => "session ended",
             Self::Verified { .. } => "verified",
             Self::Failed { .. } => "failed",

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::input::IllegalInput;
+use super::judge;
 use super::state::Control;
 use super::verdict::{self, Verdict};
 use crate::model::{
@@ -82,6 +83,7 @@ fn interrupted_from(draft: &Draft) -> Option<TreeId> {
 
 pub(super) fn after_snapshot(moment: SnapshotMoment, draft: &mut Draft) {
     match moment {
+        SnapshotMoment::Start if draft.run().spec.baseline => draft.request(EffectKind::Baseline),
         SnapshotMoment::Start => begin_attempt(draft),
         SnapshotMoment::After => verify(draft),
         SnapshotMoment::Rescue => match interrupted_from(draft) {
@@ -138,7 +140,8 @@ pub(super) fn after_session(
     conclude(outcome, reason, None, draft);
 }
 
-pub(super) fn after_report(effect: EffectId, report: Box<Report>, draft: &mut Draft) {
+pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mut Draft) {
+    judge::complete(draft.run(), &mut report);
     if report.status == ReportStatus::Error && draft.run().repeats < MAX_REPEATS {
         let run_number = report.run_number;
         let reason = verdict::why_not_run(&report);

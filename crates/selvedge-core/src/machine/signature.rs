@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::state::Run;
-use crate::model::{Report, StepKind};
+use super::state::{Attempt, Run};
+use crate::model::{CheckReport, Report, StepKind};
 
 /// One thing that fails, without what changes from run to run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,26 +22,34 @@ fn signature(report: &Report) -> BTreeSet<Symptom<'_>> {
         .checks
         .iter()
         .filter(|check| check.status.is_failure());
-    failing
-        .flat_map(|check| {
-            let name = (StepKind::as_str(check.kind), check.target.as_str());
-            let bare = Symptom {
-                check: name,
-                id: None,
-                file: None,
-                code: None,
-                summary: "",
-            };
-            let records = check.failures.iter().map(move |failure| Symptom {
-                check: name,
-                id: failure.id.as_deref(),
-                file: failure.file.as_deref(),
-                code: failure.code.as_deref(),
-                summary: &failure.summary,
-            });
-            std::iter::once(bare).chain(records)
-        })
-        .collect()
+    failing.flat_map(symptoms).collect()
+}
+
+/// What fails in one check: that it does, and each record of it.
+fn symptoms(check: &CheckReport) -> impl Iterator<Item = Symptom<'_>> {
+    let name = (StepKind::as_str(check.kind), check.target.as_str());
+    let bare = Symptom {
+        check: name,
+        id: None,
+        file: None,
+        code: None,
+        summary: "",
+    };
+    let records = check.failures.iter().map(move |failure| Symptom {
+        check: name,
+        id: failure.id.as_deref(),
+        file: failure.file.as_deref(),
+        code: failure.code.as_deref(),
+        // A test is known by its id, whatever it says this time.
+        summary: failure.id.as_ref().map_or(&failure.summary, |_| ""),
+    });
+    std::iter::once(bare).chain(records)
+}
+
+/// Whether a check fails by nothing that did not fail before.
+pub(super) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
+    let then: BTreeSet<Symptom<'_>> = symptoms(before).collect();
+    symptoms(check).all(|symptom| then.contains(&symptom))
 }
 
 /// Whether the last two reports show the same failures on the same tree. Without snapshots the
@@ -52,4 +60,23 @@ pub(super) fn is_stuck(run: &Run) -> bool {
         return false;
     };
     one.tree.is_some() && one.tree == two.tree && signature(last) == signature(before)
+}
+
+/// The latest earlier attempt after which exactly the same failed as now, with other failures in
+/// between: the work goes in a circle.
+pub(crate) fn circles_back_to(run: &Run) -> Option<&Attempt> {
+    let mut latest = run.reported().rev();
+    let (_, last) = latest.next()?;
+    let now = signature(last);
+    let mut between = false;
+    for (attempt, report) in latest {
+        if signature(report) != now {
+            between = true;
+        } else if between {
+            return Some(attempt);
+        } else {
+            return None;
+        }
+    }
+    None
 }

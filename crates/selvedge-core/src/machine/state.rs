@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Closing, Cost, EffectId, EffectKind, MicroUsd, Once, Outcome, Prompt, Report, RunId, RunSpec,
-    SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
+    Baseline, Closing, Cost, EffectId, EffectKind, MicroUsd, Once, Outcome, Prompt, Report, RunId,
+    RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
 };
 
 /// The fold of a journal, from the empty one on.
@@ -37,6 +37,8 @@ pub struct Run {
     pub control: Control,
     /// The tree that it began from.
     pub start_tree: Option<TreeId>,
+    /// How the checks stood before the agent began.
+    pub baseline: Option<Arc<Baseline>>,
     /// The tree that stands in the workspace, as far as is known.
     pub current_tree: Option<TreeId>,
     /// Trees that were kept when the run was taken up again: what stood there then.
@@ -119,6 +121,8 @@ pub struct Decided {
 pub enum Phase {
     /// The starting tree is being kept.
     Preparing,
+    /// The checks are at work on the starting tree.
+    Baseline,
     /// The agent is at work.
     Executing(u32),
     /// The attempt's tree is being kept.
@@ -148,6 +152,7 @@ impl Run {
         }
         match self.pending.first().map(|pending| &pending.kind) {
             None => Phase::Between,
+            Some(EffectKind::Baseline) => Phase::Baseline,
             Some(EffectKind::Execute { run_number }) => Phase::Executing(*run_number),
             Some(EffectKind::Verify { run_number }) => Phase::Verifying(*run_number),
             Some(EffectKind::Snapshot {

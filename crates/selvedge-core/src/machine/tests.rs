@@ -1,7 +1,7 @@
 //! Properties of the loop over random worlds: whatever agents and checks do, whenever somebody
 //! stops it or it crashes.
 
-mod simulation;
+pub(super) mod simulation;
 
 use proptest::prelude::*;
 
@@ -36,18 +36,22 @@ fn worlds() -> impl Strategy<Value = World> {
         0..=RunSpec::MAX_RETRIES,
         prop::bool::weighted(0.1),
         any::<bool>(),
+        any::<bool>(),
         prop::option::weighted(0.2, 0..3000_u64),
         prop::collection::vec(fate, 1..8),
         prop::collection::vec(mishap, 0..16),
     )
-        .prop_map(|(retries, shell, snapshots, cap, fates, mishaps)| World {
-            retries,
-            shell,
-            snapshots,
-            cap,
-            fates,
-            mishaps,
-        })
+        .prop_map(
+            |(retries, shell, snapshots, baseline, cap, fates, mishaps)| World {
+                retries,
+                shell,
+                snapshots,
+                baseline,
+                cap,
+                fates,
+                mishaps,
+            },
+        )
 }
 
 proptest! {
@@ -125,6 +129,7 @@ fn world(retries: u32, fates: Vec<Fate>) -> World {
         retries,
         shell: false,
         snapshots: true,
+        baseline: false,
         cap: None,
         fates,
         mishaps: Vec::new(),

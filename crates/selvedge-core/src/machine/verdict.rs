@@ -4,7 +4,7 @@ use super::budget;
 use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
-use crate::model::{CheckStatus, Outcome, Report, ReportStatus};
+use crate::model::{CheckReport, CheckStatus, Outcome, Report, ReportStatus};
 
 /// What the loop concludes from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub(super) enum Verdict {
     /// Checks fail, and there is another attempt.
     Retry,
 }
+
+/// Attempts that fail by weakening the checks, until the run stops for it.
+const MAX_STRIKES: usize = 2;
 
 /// Judges the last report of a run.
 pub(super) fn of(run: &Run) -> Verdict {
@@ -51,6 +54,12 @@ pub(super) fn of(run: &Run) -> Verdict {
         let reason = "the same command would fail the same way: a shell task is tried once";
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
     }
+    let strikes = run.reported().filter(|(_, it)| weakened(it)).count();
+    if strikes >= MAX_STRIKES {
+        let reason =
+            format!("the checks were weakened in {strikes} attempts, and do not pass as they were");
+        return Verdict::Stop(Outcome::Tampered, reason);
+    }
     let (used, max) = (run.charged(), run.spec.max_attempts());
     if used >= max {
         let reason = format!("checks still fail after {used} of {max} attempts");
@@ -67,11 +76,31 @@ pub(super) fn of(run: &Run) -> Verdict {
     Verdict::Retry
 }
 
+/// What passed, and what of it is not quite as it seems.
 fn passed(report: &Report) -> String {
-    match report.summary.passed {
+    let mut text = match report.summary.passed {
         1 => "1 check passed".to_owned(),
         n => format!("{n} checks passed"),
+    };
+    let marked = |mark: fn(&CheckReport) -> bool| report.checks.iter().filter(move |it| mark(it));
+    let fixed: usize = report.checks.iter().map(|it| it.fixed_tests.len()).sum();
+    let tolerated: u64 = marked(|it| it.marks.preexisting)
+        .filter_map(|it| it.tests.as_ref().map(|tests| tests.failed))
+        .sum();
+    let flaky = marked(|it| it.marks.flaky).count();
+    if fixed > 0 {
+        text += &format!(
+            ", {fixed} failing test{} fixed",
+            if fixed == 1 { "" } else { "s" }
+        );
     }
+    if tolerated > 0 {
+        text += &format!(", {tolerated} known failures tolerated");
+    }
+    if flaky > 0 {
+        text += &format!(", {flaky} of them flaky");
+    }
+    text
 }
 
 /// Why a verification run could not be carried out, in one line.
@@ -92,6 +121,12 @@ pub(super) fn why_not_run(report: &Report) -> String {
     )
 }
 
+/// Whether an attempt that did not pass weakened what judges it.
+fn weakened(report: &Report) -> bool {
+    let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout);
+    failed && report.checks.iter().any(|check| check.marks.weakened)
+}
+
 /// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the
 /// latest of equals.
 pub(super) fn best(run: &Run) -> Option<&Attempt> {
@@ -104,7 +139,7 @@ pub(super) fn best(run: &Run) -> Option<&Attempt> {
         .map(|(attempt, _)| attempt)
 }
 
-fn failures(check: &crate::model::CheckReport) -> u64 {
+fn failures(check: &CheckReport) -> u64 {
     let by_tests = check.tests.as_ref().map(|tests| tests.failed);
     by_tests
         .unwrap_or_else(|| u64::try_from(check.failures.len()).unwrap_or(u64::MAX))

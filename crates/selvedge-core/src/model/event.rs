@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ids::{RunId, TreeId};
 use super::outcome::Outcome;
-use super::report::Report;
+use super::report::{Baseline, Report};
 use super::session::SessionOutcome;
 use super::spec::RunSpec;
 
@@ -51,6 +51,8 @@ pub enum EffectKind {
         /// That tree.
         tree: TreeId,
     },
+    /// Run the checks on the tree that the run begins from.
+    Baseline,
     /// Run the agent's session of an attempt.
     Execute {
         /// The attempt.
@@ -77,7 +79,9 @@ impl EffectKind {
     pub const fn once(&self) -> Once {
         match self {
             Self::Execute { .. } => Once::Once,
-            Self::Snapshot { .. } | Self::Restore { .. } | Self::Verify { .. } => Once::Repeat,
+            Self::Snapshot { .. } | Self::Restore { .. } | Self::Baseline | Self::Verify { .. } => {
+                Once::Repeat
+            }
         }
     }
 }
@@ -161,6 +165,13 @@ pub enum Event {
         /// What stood there before, kept first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaced: Option<TreeId>,
+    },
+    /// How the checks stood before the agent began.
+    BaselineTaken {
+        /// The effect that this ends.
+        effect: EffectId,
+        /// What they said.
+        baseline: Box<Baseline>,
     },
     /// An attempt has its number and its prompt; the agent has not started.
     AttemptBegan {

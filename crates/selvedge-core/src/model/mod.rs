@@ -21,14 +21,14 @@ pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use report::{
-    CheckMarks, CheckReport, CheckStatus, GateReport, OutputRef, Report, ReportStatus,
-    ReportSummary,
+    Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GateReport, OutputRef, Report,
+    ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};
 pub use spec::{
-    AgentKind, AgentSpec, BetweenAttempts, Budget, OnExhausted, RunSpec, SessionLimits,
-    VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted,
+    RunSpec, SessionLimits, VerificationPlan,
 };
 pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Task};
 

@@ -5,7 +5,7 @@ use selvedge_digest::{Failure, TestSummary};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{TaskId, TreeId};
-use super::task::StepKind;
+use super::task::{Step, StepKind};
 
 /// What the report as a whole says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,20 @@ pub struct OutputRef {
     pub left_out: u64,
 }
 
+/// What a check's verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The test runner's own report in a machine format.
+    MachineReport,
+    /// What the test runner printed for people.
+    Text,
+    /// Nothing but the exit code.
+    ExitCode,
+    /// Selvedge looked itself: a file, a repository's state.
+    Direct,
+}
+
 /// Marks beside a check's status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -79,10 +93,12 @@ pub struct CheckMarks {
     pub preexisting: bool,
     /// It passed and failed on the same bytes.
     pub flaky: bool,
-    /// It passed in an earlier attempt.
+    /// It passed in an earlier attempt, or before the agent began.
     pub regression: bool,
     /// It failed before and passes now.
     pub fixed: bool,
+    /// It exited with 0, but tests that were executed before are gone or skipped: no pass.
+    pub weakened: bool,
 }
 
 /// One check's evidence.
@@ -119,12 +135,71 @@ pub struct CheckReport {
     /// What failed, as the text that the next attempt gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Test counts and ids, where the tool told them.
+    /// Test counts and ids, where the tool told them: of the first run that passed, else of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
     /// `preexisting`, `flaky`, `regression`, `fixed`.
     #[serde(default, flatten)]
     pub marks: CheckMarks,
+    /// What its verdict rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Whether it passed when it was run again on the same bytes, having failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reruns: Vec<bool>,
+    /// Whether it passed when it was run again on the tree that the run began from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline_reruns: Vec<bool>,
+    /// Tests that failed before the agent began and pass now: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixed_tests: Vec<String>,
+    /// Tests that failed before the agent began and still do: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preexisting_tests: Vec<String>,
+}
+
+impl CheckReport {
+    /// A step with a status, and nothing else known.
+    pub fn new(step: &Step, status: CheckStatus) -> Self {
+        Self {
+            kind: step.kind,
+            target: step.target.clone(),
+            name: step.name.clone(),
+            status,
+            reason: None,
+            exit_code: None,
+            duration_ms: 0,
+            output: String::new(),
+            output_ref: None,
+            failures: Vec::new(),
+            digest: None,
+            tests: None,
+            marks: CheckMarks::default(),
+            evidence: None,
+            reruns: Vec::new(),
+            baseline_reruns: Vec::new(),
+            fixed_tests: Vec::new(),
+            preexisting_tests: Vec::new(),
+        }
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.target)
+    }
+}
+
+/// The checks as they stood before the agent began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// One for each step of the plan, in its order.
+    pub checks: Vec<CheckReport>,
+    /// How many of them were known from an earlier run on the same tree.
+    #[serde(default)]
+    pub cached: u32,
+    /// Wall time in milliseconds.
+    #[serde(default)]
+    pub duration_ms: u64,
 }
 
 /// One tier's verdict.

@@ -110,6 +110,30 @@ pub enum OnExhausted {
     Original,
 }
 
+/// Whether the checks are run once before the agent begins, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BaselineMode {
+    /// Where there are snapshots, so that it is remembered, and the agent is not a shell command.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never: what was broken before is charged to the agent, and a test that goes is not missed.
+    Off,
+}
+
+/// What becomes of tests that failed before the agent began and still do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownFailures {
+    /// They block like any other: an agent that did nothing must never pass.
+    #[default]
+    Block,
+    /// The very same tests are excused, and the verdict says how many.
+    Tolerate,
+}
+
 /// What verification consists of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "mode")]
@@ -156,6 +180,12 @@ pub struct RunSpec {
     /// Which tree stays at the end.
     #[serde(default)]
     pub on_exhausted: OnExhausted,
+    /// Whether the checks are run once before the agent begins.
+    #[serde(default)]
+    pub baseline: bool,
+    /// Whether a test that failed before may still fail.
+    #[serde(default)]
+    pub known_failures: KnownFailures,
     /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
     pub snapshots: bool,
     /// The program that froze this.

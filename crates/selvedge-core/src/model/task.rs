@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ids::TaskId;
-use super::spec::Budget;
+use super::spec::{Budget, KnownFailures};
 
 /// What kind of thing must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +142,9 @@ pub struct Task {
     /// Time for every verification run, afresh, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_timeout_ms: Option<u64>,
+    /// Whether a test that failed before may still fail: `block` or `tolerate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_failures: Option<KnownFailures>,
     /// Caps for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,

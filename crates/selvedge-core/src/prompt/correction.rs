@@ -8,7 +8,7 @@ use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
-use crate::machine::{Attempt, Run};
+use crate::machine::{Attempt, Run, circles_back_to};
 use crate::model::{BetweenAttempts, CheckReport, CheckStatus, Closing, Report, StepKind};
 
 /// All that is added to the task stays below this many tokens, by the digest's own estimate, which
@@ -22,7 +22,7 @@ const SLACK_TOKENS: usize = 30;
 /// Longest title of a check, in characters.
 const TITLE_CHARS: usize = 80;
 /// Longest reason beside a failed check, in characters.
-const REASON_CHARS: usize = 60;
+const REASON_CHARS: usize = 80;
 /// Failed checks that are named; the rest are counted.
 const FAILED_NAMED: usize = 5;
 /// Passed checks that are named; the rest are counted.
@@ -47,13 +47,21 @@ struct Correction {
     passed: Vec<String>,
     passed_left_out: usize,
     earlier: Vec<String>,
+    circle: Option<Circle>,
     previous_output: Option<String>,
+}
+
+struct Circle {
+    back_to: u32,
+    claims: [String; 2],
 }
 
 struct FailedCheck {
     title: String,
     status: &'static str,
     reason: Option<String>,
+    /// What the earlier looks at the same check make of it.
+    note: Option<&'static str>,
     digest: Option<String>,
 }
 
@@ -93,12 +101,14 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
             .reason
             .as_deref()
             .map(|reason| one_line(reason, REASON_CHARS)),
+        note: note(check),
         digest: check.digest.as_ref().map(|_| String::new()),
     });
     let failed_gates = gates.map(|gate| FailedCheck {
         title: format!("gate (tier {})", gate.tier),
         status: CheckStatus::Fail.label(),
         reason: None,
+        note: None,
         digest: gate
             .feedback
             .as_deref()
@@ -122,6 +132,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
             .collect(),
         passed_left_out: passed.len().saturating_sub(PASSED_NAMED),
         earlier: earlier(run, attempt.run_number),
+        circle: circle(run),
         previous_output: Some(String::new()),
     }
 }
@@ -132,6 +143,34 @@ fn workspace_state(run: &Run) -> &'static str {
     } else {
         "The workspace holds the work of the attempt before."
     }
+}
+
+fn note(check: &CheckReport) -> Option<&'static str> {
+    let marks = check.marks;
+    if marks.weakened {
+        Some("the tests that judge the work must all still run: put them back")
+    } else if marks.regression {
+        Some("REGRESSION: it passed before")
+    } else if marks.preexisting {
+        Some("it failed in the same way before the work began; it must pass")
+    } else {
+        None
+    }
+}
+
+/// What both attempts said they did, where the work goes in a circle.
+fn circle(run: &Run) -> Option<Circle> {
+    let earlier = circles_back_to(run)?;
+    let (last, _) = run.reported().next_back()?;
+    let said = |attempt: &Attempt| {
+        let text = attempt.session.as_ref().map_or("", |session| &session.text);
+        let said = one_line(&clean(text), EARLIER_CHARS);
+        format!("attempt {}: {said}", attempt.run_number)
+    };
+    Some(Circle {
+        back_to: earlier.run_number,
+        claims: [said(earlier), said(last)],
+    })
 }
 
 fn title(check: &CheckReport) -> String {
@@ -220,7 +259,10 @@ fn choose_fence(run: &Run, correction: &Correction) -> String {
         .failed
         .iter()
         .filter_map(|check| check.digest.as_deref());
-    let bodies = digests.chain(correction.previous_output.as_deref());
+    let claims = correction.circle.iter().flat_map(|circle| &circle.claims);
+    let bodies = digests
+        .chain(claims.map(String::as_str))
+        .chain(correction.previous_output.as_deref());
     fence(hasher.finish(), &bodies)
 }
 

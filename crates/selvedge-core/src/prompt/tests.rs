@@ -6,10 +6,10 @@ use selvedge_digest::estimate_tokens;
 use super::{CORRECTION_TOKENS, cannot_satisfy, next};
 use crate::machine::{Run, State, evolve};
 use crate::model::{
-    AgentKind, AgentSpec, BetweenAttempts, Budget, CheckMarks, CheckReport, CheckStatus, Closing,
-    EffectId, EffectKind, Envelope, Event, OnExhausted, Prompt, Report, ReportStatus,
-    ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, StepKind, TaskId,
-    Timestamp, VerificationPlan,
+    AgentKind, AgentSpec, BetweenAttempts, Budget, CheckReport, CheckStatus, Closing, EffectId,
+    EffectKind, Envelope, Event, KnownFailures, OnExhausted, Prompt, Report, ReportStatus,
+    ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind,
+    TaskId, Timestamp, VerificationPlan,
 };
 
 const TASK: &str = "Make `greet` greet.\nDo not touch the tests.";
@@ -43,6 +43,8 @@ fn spec() -> RunSpec {
         budget: Budget::default(),
         between_attempts: BetweenAttempts::Keep,
         on_exhausted: OnExhausted::Best,
+        baseline: false,
+        known_failures: KnownFailures::Block,
         snapshots: false,
         selvedge_version: "test".into(),
     }
@@ -50,19 +52,10 @@ fn spec() -> RunSpec {
 
 fn check(target: &str, status: CheckStatus, digest: Option<&str>) -> CheckReport {
     CheckReport {
-        kind: StepKind::Command,
-        target: target.into(),
-        name: None,
-        status,
         reason: status.is_failure().then(|| "exited with 1".into()),
         exit_code: Some(1),
-        duration_ms: 1,
-        output: String::new(),
-        output_ref: None,
-        failures: Vec::new(),
         digest: digest.map(str::to_owned),
-        tests: None,
-        marks: CheckMarks::default(),
+        ..CheckReport::new(&Step::new(StepKind::Command, target), status)
     }
 }
 

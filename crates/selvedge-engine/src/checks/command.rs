@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{CheckStatus, OutputRef, Step};
+use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Step};
 use selvedge_digest::Exit;
 use tokio_util::sync::CancellationToken;
 
@@ -129,15 +129,16 @@ impl CommandCheck {
         finding.output = quote(&ended.stdout);
         finding.output_ref = output_ref(scene, &ended.stdout);
         finding.analysis = reading.finish(exit);
-        if self.wants_tests && finding.status == CheckStatus::Pass {
-            let tests = finding
-                .analysis
-                .as_ref()
-                .and_then(|analysis| analysis.tests.as_ref());
-            if let Some(reason) = evidence::missing(tests) {
-                finding.status = CheckStatus::Fail;
-                finding.reason = Some(reason);
-            }
+        let tests = finding
+            .analysis
+            .as_ref()
+            .and_then(|analysis| analysis.tests.as_ref());
+        finding.evidence = tests.map_or(Evidence::ExitCode, |_| Evidence::Text);
+        let worthless = evidence::missing(tests)
+            .filter(|_| self.wants_tests && finding.status == CheckStatus::Pass);
+        if let Some(reason) = worthless {
+            finding.status = CheckStatus::Fail;
+            finding.reason = Some(reason);
         }
         Ok(finding)
     }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{CheckStatus, OutputRef, Step, StepKind};
+use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Step, StepKind};
 use selvedge_digest::Analysis;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +60,8 @@ pub struct Finding {
     pub output_ref: Option<OutputRef>,
     /// What the digest makes of the output, where there was one.
     pub analysis: Option<Analysis>,
+    /// What the status rests on.
+    pub evidence: Evidence,
 }
 
 impl Finding {
@@ -73,6 +75,7 @@ impl Finding {
             output: String::new(),
             output_ref: None,
             analysis: None,
+            evidence: Evidence::Direct,
         }
     }
 

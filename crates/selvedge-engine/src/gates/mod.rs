@@ -1,6 +1,16 @@
 //! Gates: tiers of checks. Tier 1 is deterministic and always runs; higher tiers are asked only
-//! about work that passed below them.
+//! about work that passed below them. Beside it: the baseline, and the reruns that tell a flake from
+//! a failure.
 
+mod baseline;
+mod look;
+mod remembered;
+mod reruns;
 mod tier1;
+mod trees;
 
+pub(crate) use baseline::BaselineRun;
+pub(crate) use look::Place;
+pub(crate) use remembered::Remembered;
 pub use tier1::{Verification, verify};
+pub use trees::Trees;

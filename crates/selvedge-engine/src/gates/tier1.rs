@@ -1,7 +1,8 @@
 //! Tier 1: every step of the plan is checked, and all that was found becomes one report.
 //!
 //! There is no fail-fast: the next attempt is told everything. Steps that say so run side by side
-//! with their neighbours. Each verification run has its own time, afresh.
+//! with their neighbours. Each verification run has its own time, afresh; what failed is run again
+//! in time of its own.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,14 +10,17 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::model::{
-    CheckMarks, CheckReport, CheckStatus, Report, ReportStatus, ReportSummary, Step, TaskId,
-    Timestamp, TreeId, VerificationPlan,
+    CheckReport, CheckStatus, Report, ReportStatus, ReportSummary, Step, TaskId, Timestamp, TreeId,
+    VerificationPlan,
 };
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{Activity, Progress};
-use crate::checks::{CheckAborted, Finding, Scene, check_for};
+use super::look::{Numbered, Place, millis, record};
+use super::reruns::Reruns;
+use super::trees::{Trees, settle};
+use crate::activity::Progress;
+use crate::checks::{CheckAborted, Finding};
 use crate::process::Supervisor;
 
 /// One verification run.
@@ -40,8 +44,12 @@ pub struct Verification {
     pub lock: PathBuf,
     /// How to start a supervised process.
     pub supervisor: Supervisor,
-    /// The tree that is judged.
-    pub tree: Option<TreeId>,
+    /// The trees that are judged and compared, where there are snapshots.
+    pub trees: Option<Trees>,
+    /// Whether each step passed before the work began, where that is known.
+    pub baseline: Vec<Option<bool>>,
+    /// Whether a check that failed is run again, to tell a flake from a failure.
+    pub triage: bool,
     /// When it begins.
     pub started_at: Timestamp,
 }
@@ -62,21 +70,84 @@ pub async fn verify(
         VerificationPlan::AutoPass => return Ok(empty(verification, ReportStatus::AutoPass)),
         VerificationPlan::Steps { steps } => steps,
     };
+    let place = verification.place();
     let deadline = began + verification.limit;
+    let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
+    let out_of_time = Instant::now() >= deadline;
+    let mut checks = records(steps, findings);
+    if verification.triage {
+        verification
+            .run_failed_again(&place, steps, &mut checks, progress, cancel)
+            .await?;
+    }
+    if let Some(trees) = &verification.trees {
+        settle(&trees.workspace, &trees.judged).await?;
+    }
+    let summary = ReportSummary::of(&checks);
+    let status = status(&checks, summary, out_of_time);
+    Ok(Report {
+        checks,
+        summary,
+        duration_ms: millis(began.elapsed()),
+        ..empty(verification, status)
+    })
+}
+
+impl Verification {
+    fn place(&self) -> Place {
+        Place {
+            workspace: self.workspace.clone(),
+            run_dir: self.run_dir.clone(),
+            tag: self.tag.clone(),
+            outputs: format!("attempt-{}", self.run_number),
+            lock: self.lock.clone(),
+            supervisor: self.supervisor.clone(),
+        }
+    }
+
+    async fn run_failed_again(
+        &self,
+        place: &Place,
+        steps: &[Step],
+        checks: &mut [CheckReport],
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(), CheckAborted> {
+        let reruns = Reruns {
+            place,
+            trees: self.trees.as_ref(),
+            limit: self.limit,
+            progress,
+            cancel,
+        };
+        for (index, (step, check)) in steps.iter().zip(checks).enumerate() {
+            let before = self.baseline.get(index).copied().flatten();
+            reruns.of(Numbered { index, step }, before, check).await?;
+        }
+        Ok(())
+    }
+
+    fn tree(&self) -> Option<TreeId> {
+        self.trees.as_ref().map(|trees| trees.judged.clone())
+    }
+}
+
+/// Looks at every step, in order; neighbours that may run side by side do.
+pub(super) async fn look_at_all(
+    place: &Place,
+    steps: &[Step],
+    deadline: Instant,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Vec<Finding>, CheckAborted> {
     let mut findings = Vec::with_capacity(steps.len());
+    let width = std::thread::available_parallelism().map_or(1, usize::from);
     for group in side_by_side(steps) {
         let first = findings.len();
-        let width = std::thread::available_parallelism().map_or(1, usize::from);
         let found = stream::iter(group.iter().enumerate())
             .map(|(offset, step)| {
-                one(
-                    verification,
-                    first + offset,
-                    step,
-                    deadline,
-                    progress,
-                    cancel,
-                )
+                let index = first + offset;
+                place.look(Numbered { index, step }, deadline, progress, cancel)
             })
             .buffered(width)
             .collect::<Vec<_>>()
@@ -85,14 +156,7 @@ pub async fn verify(
             findings.push(finding?);
         }
     }
-    let out_of_time = Instant::now() >= deadline;
-    Ok(report(
-        verification,
-        steps,
-        findings,
-        out_of_time,
-        began.elapsed(),
-    ))
+    Ok(findings)
 }
 
 /// Cuts a plan into groups: neighbours that may run side by side, and every other step alone.
@@ -100,76 +164,28 @@ fn side_by_side(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     steps.chunk_by(|one, next| one.parallel && next.parallel)
 }
 
-async fn one(
-    verification: &Verification,
-    index: usize,
-    step: &Step,
-    deadline: Instant,
-    progress: &dyn Progress,
-    cancel: &CancellationToken,
-) -> Result<Finding, CheckAborted> {
-    let label = step.label().to_owned();
-    let left = deadline.saturating_duration_since(Instant::now());
-    let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
-    let number = verification.run_number;
-    let scene = Scene {
-        workspace: verification.workspace.clone(),
-        run_dir: verification.run_dir.clone(),
-        output_file: format!("attempt-{number}.check-{}.out", index + 1),
-        tag: format!("{}.check-{}", verification.tag, index + 1),
-        lock: verification.lock.clone(),
-        supervisor: verification.supervisor.clone(),
-        limit: left.min(own),
-    };
-    progress.activity(Activity::CheckStarted {
-        label: label.clone(),
-    });
-    let finding = if left.is_zero() {
-        Finding::timeout("the verification run's time was used up before it began")
-    } else {
-        check_for(step).run(&scene, cancel).await?
-    };
-    progress.activity(Activity::CheckEnded {
-        label,
-        status: finding.status,
-        reason: finding.reason.clone(),
-        duration_ms: millis(finding.duration),
-    });
-    Ok(finding)
-}
-
-fn report(
-    verification: &Verification,
-    steps: &[Step],
-    findings: Vec<Finding>,
-    out_of_time: bool,
-    took: Duration,
-) -> Report {
+/// The findings as the report has them.
+pub(super) fn records(steps: &[Step], findings: Vec<Finding>) -> Vec<CheckReport> {
     let digests = digests(&findings);
-    let checks: Vec<CheckReport> = steps
+    steps
         .iter()
         .zip(findings)
         .zip(digests)
-        .map(|((step, finding), digest)| check_report(step, finding, digest))
-        .collect();
-    let summary = ReportSummary::of(&checks);
+        .map(|((step, finding), digest)| record(step, finding, digest))
+        .collect()
+}
+
+fn status(checks: &[CheckReport], summary: ReportSummary, out_of_time: bool) -> ReportStatus {
     let timed_out = checks
         .iter()
         .any(|check| check.status == CheckStatus::Timeout);
-    let status = match summary {
+    match summary {
         _ if out_of_time && timed_out => ReportStatus::Timeout,
         ReportSummary { failed: 1.., .. } => ReportStatus::Fail,
         ReportSummary { errors: 1.., .. } => ReportStatus::Error,
         // A plan without a single step that was looked at has proved nothing.
         ReportSummary { passed: 0, .. } => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
-    };
-    Report {
-        checks,
-        summary,
-        status,
-        duration_ms: millis(took),
-        ..empty(verification, status)
     }
 }
 
@@ -195,29 +211,6 @@ fn digests(findings: &[Finding]) -> Vec<Option<String>> {
         .collect()
 }
 
-fn check_report(step: &Step, finding: Finding, digest: Option<String>) -> CheckReport {
-    let (failures, tests) = match finding.analysis {
-        Some(analysis) if finding.status.is_failure() => (analysis.failures, analysis.tests),
-        Some(analysis) => (Vec::new(), analysis.tests),
-        None => (Vec::new(), None),
-    };
-    CheckReport {
-        kind: step.kind,
-        target: step.target.clone(),
-        name: step.name.clone(),
-        status: finding.status,
-        reason: finding.reason,
-        exit_code: finding.exit_code,
-        duration_ms: millis(finding.duration),
-        output: finding.output,
-        output_ref: finding.output_ref,
-        failures,
-        digest,
-        tests,
-        marks: CheckMarks::default(),
-    }
-}
-
 fn empty(verification: &Verification, status: ReportStatus) -> Report {
     Report {
         task_id: verification.task_id,
@@ -226,12 +219,8 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         summary: ReportSummary::default(),
         checks: Vec::new(),
         gates: Vec::new(),
-        tree: verification.tree.clone(),
+        tree: verification.tree(),
         started_at: verification.started_at,
         duration_ms: 0,
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

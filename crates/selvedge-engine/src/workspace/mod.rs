@@ -25,6 +25,7 @@ mod obstacles;
 mod repository;
 mod restore;
 mod shadow;
+mod single;
 mod snapshot;
 mod status;
 mod store;
@@ -45,6 +46,7 @@ pub use error::WorkspaceError;
 pub use ids::TreeId;
 pub use lock::{LockError, WorkspaceLock};
 pub use restore::Restored;
+pub use single::Content;
 pub use snapshot::Snapshot;
 pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 

@@ -83,6 +83,20 @@ impl Workspace {
         })
     }
 
+    /// Makes the workspace equal to the snapshot if it is not; says whether it was not. Cheap where
+    /// nothing changed.
+    ///
+    /// # Errors
+    /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
+    pub fn settle(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+        let now = self.snapshot("before settling")?;
+        if now.tree == *tree {
+            return Ok(false);
+        }
+        self.restore(tree)?;
+        Ok(true)
+    }
+
     fn keep_back(&self, held: &Held, tree: &TreeId) -> Result<(), WorkspaceError> {
         self.shadow
             .set_ref(&self.git, held, &Shadow::replaced_ref(tree), tree)
@@ -304,7 +318,12 @@ fn has_permissions(there: &Stored, wanted: &Wanted) -> bool {
     wanted.kind == Kind::Link || there.print.permissions() == wanted.permissions
 }
 
-fn write(anchor: &Anchor, blobs: &mut Blobs, path: &Path, wanted: &Wanted) -> io::Result<()> {
+pub(super) fn write(
+    anchor: &Anchor,
+    blobs: &mut Blobs,
+    path: &Path,
+    wanted: &Wanted,
+) -> io::Result<()> {
     let blob = wanted.blob.to_string();
     if wanted.kind == Kind::Link {
         let mut target = Vec::new();

@@ -32,7 +32,9 @@ pub(super) async fn once(
         tag: Uuid::now_v7().to_string(),
         lock: outputs.path().join("processes.lock"),
         supervisor: Supervisor::this_program(),
-        tree: None,
+        trees: None,
+        baseline: Vec::new(),
+        triage: false,
         started_at: Timestamp::now(),
     };
     let never = CancellationToken::new();

@@ -7,7 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
-    CheckStatus, Closing, Cost, Envelope, Event, Outcome, Report, SessionOutcome, SessionStatus,
+    Baseline, CheckReport, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome,
+    Report, SessionOutcome, SessionStatus,
 };
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
@@ -65,6 +66,27 @@ impl Human {
     /// It is over.
     fn end(&self) {
         self.spinner().finish_and_clear();
+    }
+
+    fn baseline_taken(&self, baseline: &Baseline) {
+        self.end();
+        // What was looked at now has been told check by check.
+        if baseline.cached > 0 {
+            for check in &baseline.checks {
+                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let known = style::dim("known from an earlier run");
+                self.say(format!("  {} {label} {known}", mark(check.status)));
+            }
+        }
+        let failing = baseline
+            .checks
+            .iter()
+            .filter_map(|check| check.tests.as_ref());
+        let failing: u64 = failing.map(|tests| tests.failed).sum();
+        if failing > 0 {
+            let tests = counted(failing, "failing test");
+            self.say(style::dim(format!("  {tests} before the work began")));
+        }
     }
 
     fn attempt_begins(&self, attempt: &Attempt, run: &Run) {
@@ -139,15 +161,18 @@ impl Human {
 
     fn reported(&self, report: &Report, run: &Run) {
         self.end();
+        for check in &report.checks {
+            if let Some(note) = marks(check) {
+                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                self.say(format!("  {} {label}: {note}", style::warning("→")));
+            }
+        }
         let goes_back = report
             .checks
             .iter()
             .filter_map(|check| Some((check, check.digest.as_ref()?)));
         for (check, digest) in goes_back {
-            let label = one_line(
-                check.name.as_deref().unwrap_or(&check.target),
-                ACTIVITY_WIDTH,
-            );
+            let label = one_line(check.label(), ACTIVITY_WIDTH);
             self.say(style::dim(format!("  digest of {label}:")));
             self.say(indented(digest, "    │ ").trim_end());
         }
@@ -186,6 +211,9 @@ impl Progress for Human {
                 )));
             }
             Activity::CheckStarted { label } => self.begin(&one_line(&label, ACTIVITY_WIDTH)),
+            Activity::CheckRepeated { label } => {
+                self.begin(&format!("again: {}", one_line(&label, ACTIVITY_WIDTH)));
+            }
             Activity::CheckEnded {
                 label,
                 status,
@@ -208,6 +236,10 @@ impl Observer for Human {
                     self.attempt_begins(attempt, run);
                 }
             }
+            Event::EffectRequested {
+                effect: EffectKind::Baseline,
+            } => self.say(format!("\n{}", style::strong("before the work"))),
+            Event::BaselineTaken { baseline, .. } => self.baseline_taken(baseline),
             Event::SessionEnded { outcome, .. } => self.session_ends(outcome, run),
             Event::Reported { report, .. } => self.reported(report, run),
             Event::VerificationRepeated { reason, .. } => {
@@ -296,6 +328,31 @@ pub(crate) fn verdict(run: &Run) -> String {
         "show"
     };
     text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+}
+
+/// What the baseline, the reruns and the attempts before make of a check, in words.
+pub(crate) fn marks(check: &CheckReport) -> Option<String> {
+    let marks = check.marks;
+    let reason = || check.reason.clone().unwrap_or_default();
+    if marks.weakened || marks.flaky {
+        return Some(reason());
+    }
+    if marks.preexisting && check.status == CheckStatus::Pass {
+        return Some(reason());
+    }
+    let fixed = check.fixed_tests.len() as u64;
+    let parts = [
+        (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
+        (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
+        marks
+            .regression
+            .then(|| "a regression: it passed before".to_owned()),
+        marks
+            .preexisting
+            .then(|| "failed in the same way before the work began".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// A sign for a check's status.

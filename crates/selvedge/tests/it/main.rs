@@ -14,4 +14,5 @@ mod formats;
 mod interruptions;
 mod retries;
 mod stage;
+mod trust;
 mod workspaces;

@@ -58,6 +58,7 @@ fn every_flag_arrives() {
         tier: Some(2),
         timeout: Some("1h30m".to_owned()),
         verification_timeout: Some("500ms".to_owned()),
+        baseline: Some("on".into()),
         max_cost: Some(2.5),
         max_turns: Some(7),
     };

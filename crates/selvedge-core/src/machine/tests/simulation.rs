@@ -3,44 +3,45 @@
 
 use super::super::{Control, Input, Run, State, decide, evolve};
 use crate::model::{
-    AgentKind, AgentSpec, Budget, CheckMarks, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
-    EffectId, EffectKind, Envelope, Event, MicroUsd, Report, ReportStatus, ReportSummary, RunId,
-    RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind, TaskId, Timestamp,
-    TreeId, Usage, VerificationPlan,
+    AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
+    EffectId, EffectKind, Envelope, Event, KnownFailures, MicroUsd, Report, ReportStatus,
+    ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind,
+    TaskId, Timestamp, TreeId, Usage, VerificationPlan,
 };
 
 /// What one attempt meets.
 #[derive(Debug, Clone)]
-pub(super) struct Fate {
-    pub(super) session: SessionStatus,
-    pub(super) cost: Option<u64>,
-    pub(super) report: ReportStatus,
+pub(in crate::machine) struct Fate {
+    pub(in crate::machine) session: SessionStatus,
+    pub(in crate::machine) cost: Option<u64>,
+    pub(in crate::machine) report: ReportStatus,
     /// Which tree the attempt leaves behind: few, so that trees repeat.
-    pub(super) tree: u8,
+    pub(in crate::machine) tree: u8,
 }
 
 /// What befalls an effect while it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Mishap {
+pub(in crate::machine) enum Mishap {
     None,
     Crash,
     Suspend,
     Cancel,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct World {
-    pub(super) retries: u32,
-    pub(super) shell: bool,
-    pub(super) snapshots: bool,
-    pub(super) cap: Option<u64>,
+#[derive(Debug, Clone, Default)]
+pub(in crate::machine) struct World {
+    pub(in crate::machine) retries: u32,
+    pub(in crate::machine) shell: bool,
+    pub(in crate::machine) snapshots: bool,
+    pub(in crate::machine) baseline: bool,
+    pub(in crate::machine) cap: Option<u64>,
     /// By attempt; the last one stands for all after it.
-    pub(super) fates: Vec<Fate>,
+    pub(in crate::machine) fates: Vec<Fate>,
     /// One for each session or verification run; none once they are used up.
-    pub(super) mishaps: Vec<Mishap>,
+    pub(in crate::machine) mishaps: Vec<Mishap>,
 }
 
-pub(super) fn spec(world: &World) -> RunSpec {
+pub(in crate::machine) fn spec(world: &World) -> RunSpec {
     RunSpec {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
         description: "mend it".into(),
@@ -78,31 +79,24 @@ pub(super) fn spec(world: &World) -> RunSpec {
         },
         between_attempts: crate::model::BetweenAttempts::Keep,
         on_exhausted: crate::model::OnExhausted::Best,
+        baseline: world.baseline,
+        known_failures: KnownFailures::Block,
         snapshots: world.snapshots,
         selvedge_version: "test".into(),
     }
 }
 
-pub(super) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>) -> Report {
-    let check = CheckReport {
-        kind: StepKind::Command,
-        target: "c".into(),
-        name: None,
-        status: match status {
-            ReportStatus::Pass => CheckStatus::Pass,
-            ReportStatus::Error => CheckStatus::Error,
-            _ => CheckStatus::Fail,
-        },
-        reason: None,
-        exit_code: None,
-        duration_ms: 1,
-        output: String::new(),
-        output_ref: None,
-        failures: Vec::new(),
-        digest: None,
-        tests: None,
-        marks: CheckMarks::default(),
+pub(in crate::machine) fn report(
+    run_number: u32,
+    status: ReportStatus,
+    tree: Option<TreeId>,
+) -> Report {
+    let status_of_check = match status {
+        ReportStatus::Pass => CheckStatus::Pass,
+        ReportStatus::Error => CheckStatus::Error,
+        _ => CheckStatus::Fail,
     };
+    let check = CheckReport::new(&Step::new(StepKind::Command, "c"), status_of_check);
     // A second check holds on some trees only, so that some attempts are worth more than others.
     let odd = tree
         .as_ref()
@@ -130,13 +124,13 @@ pub(super) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
 }
 
 /// A driver without a world: the journal in memory, effects answered by fate.
-pub(super) struct Simulation {
-    pub(super) state: State,
-    pub(super) journal: Vec<Envelope>,
+pub(in crate::machine) struct Simulation {
+    pub(in crate::machine) state: State,
+    pub(in crate::machine) journal: Vec<Envelope>,
 }
 
 impl Simulation {
-    pub(super) fn say(&mut self, input: Input) {
+    pub(in crate::machine) fn say(&mut self, input: Input) {
         let name = input.name();
         let events = decide(&self.state, input).unwrap_or_else(|e| panic!("{name}: {e}"));
         for event in events {
@@ -152,12 +146,12 @@ impl Simulation {
         }
     }
 
-    pub(super) fn run(&self) -> &Run {
+    pub(in crate::machine) fn run(&self) -> &Run {
         self.state.run.as_ref().unwrap()
     }
 
     /// Plays a world to its end.
-    pub(super) fn play(world: &World) -> Self {
+    pub(in crate::machine) fn play(world: &World) -> Self {
         let mut simulation = Self {
             state: State::default(),
             journal: Vec::new(),
@@ -178,7 +172,11 @@ impl Simulation {
         panic!("the run does not end: {:#?}", simulation.journal)
     }
 
-    pub(super) fn carry_out(&mut self, world: &World, mishaps: &mut impl Iterator<Item = Mishap>) {
+    pub(in crate::machine) fn carry_out(
+        &mut self,
+        world: &World,
+        mishaps: &mut impl Iterator<Item = Mishap>,
+    ) {
         let pending = self
             .run()
             .pending
@@ -207,6 +205,20 @@ impl Simulation {
                 effect,
                 replaced: None,
             }),
+            EffectKind::Baseline => match mishaps.next().unwrap_or(Mishap::None) {
+                Mishap::None | Mishap::Crash => {
+                    let checks = report(1, ReportStatus::Fail, None).checks;
+                    let baseline = Baseline {
+                        checks,
+                        cached: 0,
+                        duration_ms: 1,
+                    };
+                    let baseline = Box::new(baseline);
+                    self.say(Input::BaselineTaken { effect, baseline });
+                }
+                Mishap::Suspend => self.say(Input::Suspend { reason }),
+                Mishap::Cancel => self.say(Input::Cancel { reason }),
+            },
             EffectKind::Execute { .. } => {
                 self.say(Input::Start { effect });
                 let cancelled = Fate {
@@ -239,7 +251,7 @@ impl Simulation {
         }
     }
 
-    pub(super) fn end_session(&mut self, effect: EffectId, fate: &Fate) {
+    pub(in crate::machine) fn end_session(&mut self, effect: EffectId, fate: &Fate) {
         let cost = fate
             .cost
             .map_or(Cost::UNKNOWN, |it| Cost::reported(MicroUsd(it)));
@@ -258,7 +270,7 @@ impl Simulation {
         });
     }
 
-    pub(super) fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
+    pub(in crate::machine) fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
         self.journal
             .iter()
             .filter(|envelope| wanted(&envelope.event))

@@ -1,0 +1,325 @@
+//! A report completed with what only the run knows: what the baseline and the attempts before said
+//! of the same checks. What was observed is never improved on, but in two cases that the report then
+//! states: a check that passed on the same bytes when run again is flaky, and tests that failed
+//! before may be tolerated by the task's own wish.
+
+use std::collections::BTreeSet;
+
+use super::floors;
+use super::signature;
+use super::state::Run;
+use crate::model::{
+    CheckReport, CheckStatus, KnownFailures, Report, ReportStatus, ReportSummary, StepKind,
+};
+use crate::triage::{self, Class, Next, Seen};
+
+/// Tests that a report names as fixed or as failing before; enough for people.
+const NAMED_TESTS: usize = 50;
+
+/// Completes a report, before it is journalled.
+pub(super) fn complete(run: &Run, report: &mut Report) {
+    for (index, check) in report.checks.iter_mut().enumerate() {
+        let before = run.baseline_of(index, check.kind, &check.target);
+        triaged(run.baseline_passed(index, check.kind, &check.target), check);
+        if let Some(before) = before {
+            hold_to_floor(run, before, check);
+            compare_tests(before, check);
+            mark(before, check);
+            if run.spec.known_failures == KnownFailures::Tolerate {
+                tolerate(check);
+            }
+        }
+        if check.status.is_failure() && (passed_at(before) || passed_earlier(run, index, check)) {
+            check.marks.regression = true;
+        }
+    }
+    sum_up(report);
+}
+
+/// What the reruns made of a failure.
+fn triaged(baseline: Option<bool>, check: &mut CheckReport) {
+    if !check.status.is_failure() || check.reruns.is_empty() {
+        return;
+    }
+    let seen = Seen {
+        here: &check.reruns,
+        there: &check.baseline_reruns,
+        baseline,
+    };
+    let count = |runs: &[bool]| (runs.iter().filter(|passed| !**passed).count(), runs.len());
+    let (failed, runs) = count(&check.reruns);
+    let (failed, runs) = (failed + 1, runs + 1);
+    match triage::next(seen) {
+        Next::Done(Class::Flaky) => {
+            check.status = CheckStatus::Pass;
+            check.marks.flaky = true;
+            check.reason = Some(format!(
+                "flaky: failed {failed} of {runs} runs on the same bytes"
+            ));
+            check.digest = None;
+        }
+        Next::Done(Class::NewlyFlaky) => {
+            check.marks.flaky = true;
+            let before = check.baseline_reruns.len() + 1;
+            check.reason = Some(format!(
+                "newly flaky: failed {failed} of {runs} runs on the same bytes, and 0 of {before} \
+                 before the work began"
+            ));
+        }
+        // Not seen to the end: what is not known to be a flake is no flake.
+        Next::Done(Class::Broken) | Next::RunHere | Next::RunThere => {}
+    }
+}
+
+fn hold_to_floor(run: &Run, before: &CheckReport, check: &mut CheckReport) {
+    let Some(tests) = before
+        .tests
+        .as_ref()
+        .filter(|_| check.status == CheckStatus::Pass)
+    else {
+        return;
+    };
+    if let Some(broken) = floors::broken(tests, check.tests.as_ref(), &run.spec.description) {
+        check.status = CheckStatus::Fail;
+        check.marks.weakened = true;
+        check.reason = Some(broken.reason);
+        check.digest = (!broken.tests.is_empty()).then(|| broken.tests.join("\n"));
+    }
+}
+
+/// Which tests failed before and pass now, and which fail still.
+fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
+    let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
+        return;
+    };
+    let failed_before: BTreeSet<String> = floors::ids(&then.failed_ids).collect();
+    let failed_now: BTreeSet<String> = floors::ids(&now.failed_ids).collect();
+    let passed_now: BTreeSet<String> = floors::ids(&now.passed_ids).collect();
+    // Where the runner does not name what passed, a check that passes as a whole says it.
+    let is_fixed = |id: &&String| match floors::executed_ids(now) {
+        Some(_) => passed_now.contains(*id),
+        None => check.status == CheckStatus::Pass,
+    };
+    let named = |ids: Vec<&String>| ids.into_iter().take(NAMED_TESTS).cloned().collect();
+    let fixed = named(failed_before.iter().filter(is_fixed).collect());
+    let still = named(failed_before.intersection(&failed_now).collect());
+    (check.fixed_tests, check.preexisting_tests) = (fixed, still);
+}
+
+fn mark(before: &CheckReport, check: &mut CheckReport) {
+    if !before.status.is_failure() {
+        return;
+    }
+    check.marks.fixed = check.status == CheckStatus::Pass && !check.marks.flaky;
+    check.marks.preexisting =
+        check.status.is_failure() && !check.marks.weakened && signature::is_within(check, before);
+}
+
+/// Excuses a check that fails by nothing but tests that failed before, each known by its id.
+fn tolerate(check: &mut CheckReport) {
+    let Some(tests) = &check.tests else { return };
+    let by_tests_alone = check.marks.preexisting
+        && tests.complete
+        && tests.failed_ids.is_whole()
+        && tests.failed > 0
+        && u64::try_from(tests.failed_ids.ids.len()).is_ok_and(|named| named >= tests.failed);
+    if by_tests_alone {
+        let count = tests.failed;
+        check.status = CheckStatus::Pass;
+        check.reason = Some(format!(
+            "{count} known failures, tolerated as the task says"
+        ));
+        check.digest = None;
+    }
+}
+
+fn passed_at(before: Option<&CheckReport>) -> bool {
+    before.is_some_and(|before| before.status == CheckStatus::Pass)
+}
+
+fn passed_earlier(run: &Run, index: usize, check: &CheckReport) -> bool {
+    run.reported().any(|(_, report)| {
+        let same = report
+            .checks
+            .get(index)
+            .filter(|it| it.target == check.target);
+        same.is_some_and(|it| it.status == CheckStatus::Pass)
+    })
+}
+
+/// The report as a whole, after its checks were judged.
+fn sum_up(report: &mut Report) {
+    report.summary = ReportSummary::of(&report.checks);
+    report.status = match (report.status, report.summary) {
+        (status @ (ReportStatus::Skip | ReportStatus::AutoPass), _) => status,
+        (ReportStatus::Timeout, ReportSummary { failed: 1.., .. }) => ReportStatus::Timeout,
+        (_, ReportSummary { failed: 1.., .. }) => ReportStatus::Fail,
+        (_, ReportSummary { errors: 1.., .. }) => ReportStatus::Error,
+        // A plan of which nothing was looked at has proved nothing.
+        (_, ReportSummary { passed: 0, .. }) => ReportStatus::AutoPass,
+        _ => ReportStatus::Pass,
+    };
+}
+
+impl Run {
+    /// What the baseline said of the step at a place of the plan.
+    pub fn baseline_of(&self, index: usize, kind: StepKind, target: &str) -> Option<&CheckReport> {
+        let before = self.baseline.as_ref()?.checks.get(index)?;
+        (before.kind == kind && before.target == target).then_some(before)
+    }
+
+    /// Whether that step passed before the agent began, where it can be looked at again on the tree
+    /// of that time: for telling a new flake from an old one.
+    pub fn baseline_passed(&self, index: usize, kind: StepKind, target: &str) -> Option<bool> {
+        let before = self.baseline_of(index, kind, target)?;
+        let judged = before.status == CheckStatus::Pass || before.status.is_failure();
+        (judged && self.start_tree.is_some()).then_some(before.status == CheckStatus::Pass)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_digest::{TestIds, TestSummary};
+
+    use super::*;
+    use crate::machine::tests::simulation::{World, report, spec};
+    use crate::machine::{State, evolve};
+    use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, Timestamp, TreeId};
+
+    fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
+        let list = |ids: &[&str]| TestIds {
+            ids: ids.iter().map(|&id| id.to_owned()).collect(),
+            omitted: 0,
+        };
+        let tests = TestSummary {
+            executed: (passed.len() + failed.len()) as u64,
+            passed: passed.len() as u64,
+            failed: failed.len() as u64,
+            complete: true,
+            passed_ids: list(passed),
+            failed_ids: list(failed),
+            ..TestSummary::default()
+        };
+        CheckReport {
+            tests: Some(tests),
+            ..CheckReport::new(&Step::new(StepKind::TestPasses, "pytest"), status)
+        }
+    }
+
+    /// A run whose start is kept, with this baseline.
+    fn run(before: CheckReport, known_failures: KnownFailures) -> Run {
+        let mut spec = spec(&World::default());
+        spec.known_failures = known_failures;
+        let baseline = Baseline {
+            checks: vec![before],
+            cached: 0,
+            duration_ms: 1,
+        };
+        let created = Event::RunCreated {
+            spec: Box::new(spec),
+        };
+        let baseline = Event::BaselineTaken {
+            effect: EffectId(2),
+            baseline: Box::new(baseline),
+        };
+        let state = (1..)
+            .zip([created, baseline])
+            .fold(State::default(), |state, (seq, event)| {
+                let envelope = Envelope {
+                    v: 1,
+                    run_id: RunId::new(uuid::Uuid::from_u128(1)),
+                    seq,
+                    at: Timestamp::UNIX_EPOCH,
+                    event,
+                };
+                evolve(state, &envelope)
+            });
+        let mut run = state.run.unwrap();
+        run.start_tree = Some(TreeId::new("start"));
+        run
+    }
+
+    fn judged(run: &Run, now: CheckReport) -> Report {
+        let mut report = report(1, ReportStatus::Fail, None);
+        report.checks = vec![now];
+        complete(run, &mut report);
+        report
+    }
+
+    use CheckStatus::{Fail, Pass};
+
+    #[test]
+    fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
+        let run = run(check(Fail, &["a"], &["b", "c"]), KnownFailures::Block);
+        let report = judged(&run, check(Pass, &["a", "b", "c"], &[]));
+        assert_eq!(report.status, ReportStatus::Pass);
+        assert!(report.checks[0].marks.fixed);
+        assert_eq!(report.checks[0].fixed_tests, ["b", "c"]);
+
+        let report = judged(&run, check(Fail, &["a", "b"], &["c"]));
+        assert_eq!(report.status, ReportStatus::Fail);
+        assert!(report.checks[0].marks.preexisting);
+        assert_eq!(report.checks[0].fixed_tests, ["b"]);
+        assert_eq!(report.checks[0].preexisting_tests, ["c"]);
+    }
+
+    #[test]
+    fn known_failures_are_tolerated_by_their_ids_alone() {
+        let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Tolerate);
+        let failure = |id: &str| selvedge_digest::Failure {
+            id: Some(id.into()),
+            ..selvedge_digest::Failure::default()
+        };
+        let same = CheckReport {
+            failures: vec![failure("b")],
+            ..check(Fail, &["a"], &["b"])
+        };
+        assert_eq!(
+            judged(&run, same.clone()).status,
+            ReportStatus::Fail,
+            "not told of before"
+        );
+        let mut run = run;
+        let mut baseline = (**run.baseline.as_ref().unwrap()).clone();
+        baseline.checks[0].failures = vec![failure("b")];
+        run.baseline = Some(baseline.into());
+        assert_eq!(judged(&run, same).status, ReportStatus::Pass);
+        let other = CheckReport {
+            failures: vec![failure("a")],
+            ..check(Fail, &["b"], &["a"])
+        };
+        assert_eq!(judged(&run, other).status, ReportStatus::Fail);
+    }
+
+    #[test]
+    fn an_exit_code_of_0_with_fewer_tests_is_no_pass() {
+        let run = run(check(Pass, &["a", "b"], &[]), KnownFailures::Block);
+        let report = judged(&run, check(Pass, &["a"], &[]));
+        assert_eq!(report.status, ReportStatus::Fail);
+        assert!(report.checks[0].marks.weakened);
+    }
+
+    #[test]
+    fn reruns_tell_a_flake_from_a_failure() {
+        let run = run(check(Pass, &["a"], &[]), KnownFailures::Block);
+        let seen = |here: &[bool], there: &[bool]| {
+            let now = CheckReport {
+                reruns: here.to_vec(),
+                baseline_reruns: there.to_vec(),
+                // Of the rerun that passed.
+                ..check(Fail, &["a"], &[])
+            };
+            let check = judged(&run, now).checks.remove(0);
+            (check.status, check.marks.flaky, check.marks.regression)
+        };
+        assert_eq!(seen(&[false, false], &[]), (Fail, false, true));
+        assert_eq!(seen(&[true], &[true, false]), (Pass, true, false));
+        let new = seen(&[true, false], &[true; 5]);
+        assert_eq!(new, (Fail, true, true), "it did not flake before");
+        assert_eq!(
+            seen(&[true], &[]),
+            (Fail, false, true),
+            "not seen to the end"
+        );
+    }
+}

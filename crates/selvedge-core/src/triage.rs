@@ -1,0 +1,162 @@
+//! What a failure is worth: broken, or flaky. A failed check is run again on the byte-identical
+//! tree, and what it says then is judged here, as pure rules that the engine asks what to run next
+//! and the loop asks what it means.
+//!
+//! | runs again here | baseline | class |
+//! |---|---|---|
+//! | all fail | any | broken (preexisting where the baseline failed in the same way) |
+//! | mixed | failed | flaky: known before |
+//! | mixed | passed | five runs on each tree: some fail here, none there: newly flaky |
+//! | mixed | none | flaky: said so |
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Runs again of a failed check, at most, until all have failed.
+pub const RERUNS: usize = 2;
+/// Runs on each tree that tell a new flake from an old one.
+pub const COMPARED_RUNS: usize = 5;
+
+/// What was seen of one check that failed. `true` is a run that passed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen<'a> {
+    /// Runs again on the attempt's tree, in order.
+    pub here: &'a [bool],
+    /// Runs again on the tree that the run began from.
+    pub there: &'a [bool],
+    /// What the baseline said, where there is one, and the tree can be put back.
+    pub baseline: Option<bool>,
+}
+
+/// What a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// It fails every time: the only thing that goes back to the agent.
+    Broken,
+    /// It fails now and then, and did so before, or nobody can tell: charged to nobody.
+    Flaky,
+    /// It fails now and then, and did not before: it blocks.
+    NewlyFlaky,
+}
+
+/// What to do about a failed check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Run it again on the attempt's tree.
+    RunHere,
+    /// Run it again on the tree that the run began from.
+    RunThere,
+    /// Enough was seen.
+    Done(Class),
+}
+
+/// What to run next, or what the failure is.
+pub fn next(seen: Seen<'_>) -> Next {
+    let Some(first_pass) = seen.here.iter().position(|passed| *passed) else {
+        return if seen.here.len() < RERUNS {
+            Next::RunHere
+        } else {
+            Next::Done(Class::Broken)
+        };
+    };
+    if seen.baseline != Some(true) {
+        return Next::Done(Class::Flaky);
+    }
+    // One failure on the old tree is enough, and saves all other runs.
+    if seen.there.contains(&false) {
+        return Next::Done(Class::Flaky);
+    }
+    if seen.there.len() < COMPARED_RUNS {
+        return Next::RunThere;
+    }
+    let compared = &seen.here[first_pass + 1..];
+    if compared.contains(&false) {
+        Next::Done(Class::NewlyFlaky)
+    } else if compared.len() < COMPARED_RUNS {
+        Next::RunHere
+    } else {
+        Next::Done(Class::Flaky)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Triages one failure of a check that passes as the two closures say.
+    fn triage(
+        baseline: Option<bool>,
+        mut here: impl FnMut() -> bool,
+        mut there: impl FnMut() -> bool,
+    ) -> (Class, usize) {
+        let (mut seen_here, mut seen_there) = (Vec::new(), Vec::new());
+        loop {
+            let seen = Seen {
+                here: &seen_here,
+                there: &seen_there,
+                baseline,
+            };
+            match next(seen) {
+                Next::RunHere => seen_here.push(here()),
+                Next::RunThere => seen_there.push(there()),
+                Next::Done(class) => return (class, seen_here.len() + seen_there.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_holds_row_by_row() {
+        let fails = || false;
+        let mut turns = [false, true].into_iter().cycle();
+        let mut mixed = || turns.next().unwrap_or_default();
+        assert_eq!(triage(Some(true), fails, || true), (Class::Broken, 2));
+        assert_eq!(triage(Some(false), fails, fails), (Class::Broken, 2));
+        assert_eq!(triage(None, &mut mixed, fails).0, Class::Flaky);
+        assert_eq!(triage(Some(false), &mut mixed, fails).0, Class::Flaky);
+        assert_eq!(triage(Some(true), &mut mixed, || true).0, Class::NewlyFlaky);
+        assert_eq!(triage(Some(true), &mut mixed, fails).0, Class::Flaky);
+    }
+
+    /// The bar: a flake that was there before is read as broken at most p² of the time.
+    #[test]
+    fn flakes_are_read_as_broken_no_more_often_than_chance_has_it() {
+        let mut rng = Rng::with_seed(4);
+        for p in [0.05, 0.1, 0.3] {
+            const FAILURES: u32 = 1000;
+            let mut broken = 0;
+            for _ in 0..FAILURES {
+                let baseline = rng.f64() >= p;
+                let mut other = rng.fork();
+                let here = || rng.f64() >= p;
+                let there = || other.f64() >= p;
+                broken += u32::from(triage(Some(baseline), here, there).0 == Class::Broken);
+            }
+            let n = f64::from(FAILURES);
+            let (rate, bar) = (f64::from(broken) / n, p * p);
+            let three_sigma = 3.0 * (bar * (1.0 - bar) / n).sqrt();
+            assert!(
+                rate <= bar + three_sigma,
+                "p = {p}: {rate} > {bar} + {three_sigma}"
+            );
+        }
+    }
+
+    proptest! {
+        /// A failure that is real is never lost, and nothing is run for ever.
+        #[test]
+        fn what_always_fails_is_broken(baseline in any::<Option<bool>>()) {
+            prop_assert_eq!(triage(baseline, || false, || true), (Class::Broken, RERUNS));
+        }
+
+        #[test]
+        fn triage_ends(baseline in any::<Option<bool>>(), seed in any::<u64>()) {
+            let (mut here, mut there) = (Rng::with_seed(seed), Rng::with_seed(!seed));
+            let (_, runs) = triage(baseline, || here.bool(), || there.bool());
+            prop_assert!(runs <= RERUNS + 2 * COMPARED_RUNS);
+        }
+    }
+}

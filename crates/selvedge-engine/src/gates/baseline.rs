@@ -1,0 +1,79 @@
+//! The baseline: the checks run once on the tree that the run begins from, so that what was broken
+//! before is known, which tests there are, and that none may quietly go.
+//!
+//! It leaves no trace in the workspace. What a check said of a tree is remembered for the next run
+//! that begins from the same one.
+
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{Baseline, CheckReport, CheckStatus, Step, TreeId};
+use tokio_util::sync::CancellationToken;
+
+use super::look::{Place, millis};
+use super::remembered::Remembered;
+use super::tier1::{look_at_all, records};
+use super::trees::settle;
+use crate::activity::Progress;
+use crate::checks::CheckAborted;
+use crate::workspace::Workspace;
+
+/// What the baseline of a run is taken of.
+pub(crate) struct BaselineRun<'a> {
+    pub(crate) place: Place,
+    pub(crate) steps: &'a [Step],
+    /// Time for the whole of it.
+    pub(crate) limit: Duration,
+    /// The starting tree, where there are snapshots.
+    pub(crate) start: Option<(&'a Workspace, &'a TreeId)>,
+    /// Where earlier results are remembered.
+    pub(crate) remembered: Remembered,
+}
+
+impl BaselineRun<'_> {
+    /// Runs the checks that are not remembered.
+    pub(crate) async fn take(
+        &self,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Baseline, CheckAborted> {
+        let began = Instant::now();
+        let tree = self.start.map(|(_, tree)| tree);
+        let known: Vec<Option<CheckReport>> = self
+            .steps
+            .iter()
+            .map(|step| self.remembered.recall(tree?, step))
+            .collect();
+        let cached = known.iter().flatten().count();
+        // All or none: a check may need what one before it has built.
+        let checks = match known.into_iter().collect::<Option<Vec<_>>>() {
+            Some(checks) => checks,
+            None => self.run(began, progress, cancel).await?,
+        };
+        let all_known = cached == self.steps.len();
+        Ok(Baseline {
+            cached: u32::try_from(cached).unwrap_or(u32::MAX) * u32::from(all_known),
+            checks,
+            duration_ms: millis(began.elapsed()),
+        })
+    }
+
+    async fn run(
+        &self,
+        began: Instant,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<CheckReport>, CheckAborted> {
+        let deadline = began + self.limit;
+        let findings = look_at_all(&self.place, self.steps, deadline, progress, cancel).await?;
+        let checks = records(self.steps, findings);
+        if let Some((workspace, tree)) = self.start {
+            settle(workspace, tree).await?;
+            for (step, check) in self.steps.iter().zip(&checks) {
+                if matches!(check.status, CheckStatus::Pass | CheckStatus::Fail) {
+                    self.remembered.keep(tree, step, check);
+                }
+            }
+        }
+        Ok(checks)
+    }
+}

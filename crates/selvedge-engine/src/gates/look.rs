@@ -1,0 +1,119 @@
+//! One look at one step of the plan: the check is run, people are told, and what it found becomes a
+//! record of the report.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{CheckReport, Step};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{Activity, Progress};
+use crate::checks::{CheckAborted, Finding, Scene, check_for};
+use crate::process::Supervisor;
+
+/// Where looks take place, and under which names.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The workspace, canonical.
+    pub(crate) workspace: PathBuf,
+    /// Where outputs are kept; exists.
+    pub(crate) run_dir: PathBuf,
+    /// Begins the mark of every process.
+    pub(crate) tag: String,
+    /// Begins the name of every output's file.
+    pub(crate) outputs: String,
+    /// Held for as long as anything of a check's process tree lives.
+    pub(crate) lock: PathBuf,
+    /// How to start a supervised process.
+    pub(crate) supervisor: Supervisor,
+}
+
+/// A step and its number in the plan, from 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbered<'a> {
+    pub(crate) index: usize,
+    pub(crate) step: &'a Step,
+}
+
+impl Place {
+    /// The same place with another beginning of names, for looks that are no part of the plan's own.
+    pub(crate) fn named(&self, what: &str) -> Self {
+        Self {
+            tag: format!("{}.{what}", self.tag),
+            outputs: format!("{}.{what}", self.outputs),
+            ..self.clone()
+        }
+    }
+
+    /// Looks within the time that is left until a deadline, and tells people.
+    pub(crate) async fn look(
+        &self,
+        numbered: Numbered<'_>,
+        deadline: Instant,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Finding, CheckAborted> {
+        let label = numbered.step.label().to_owned();
+        progress.activity(Activity::CheckStarted {
+            label: label.clone(),
+        });
+        let finding = self.look_quietly(numbered, deadline, cancel).await?;
+        progress.activity(Activity::CheckEnded {
+            label,
+            status: finding.status,
+            reason: finding.reason.clone(),
+            duration_ms: millis(finding.duration),
+        });
+        Ok(finding)
+    }
+
+    pub(crate) async fn look_quietly(
+        &self,
+        Numbered { index, step }: Numbered<'_>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Finding, CheckAborted> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let reason = "the verification run's time was used up before it began";
+            return Ok(Finding::timeout(reason));
+        }
+        let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
+        let number = index + 1;
+        let scene = Scene {
+            workspace: self.workspace.clone(),
+            run_dir: self.run_dir.clone(),
+            output_file: format!("{}.check-{number}.out", self.outputs),
+            tag: format!("{}.check-{number}", self.tag),
+            lock: self.lock.clone(),
+            supervisor: self.supervisor.clone(),
+            limit: left.min(own),
+        };
+        check_for(step).run(&scene, cancel).await
+    }
+}
+
+/// A finding as the report has it.
+pub(crate) fn record(step: &Step, finding: Finding, digest: Option<String>) -> CheckReport {
+    let (failures, tests) = match finding.analysis {
+        Some(analysis) if finding.status.is_failure() => (analysis.failures, analysis.tests),
+        Some(analysis) => (Vec::new(), analysis.tests),
+        None => (Vec::new(), None),
+    };
+    CheckReport {
+        reason: finding.reason,
+        exit_code: finding.exit_code,
+        duration_ms: millis(finding.duration),
+        output: finding.output,
+        output_ref: finding.output_ref,
+        failures,
+        digest,
+        tests,
+        evidence: Some(finding.evidence),
+        ..CheckReport::new(step, finding.status)
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

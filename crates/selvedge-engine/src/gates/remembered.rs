@@ -1,0 +1,134 @@
+//! What checks said of trees, kept from run to run: one file for each tree and check, in the state
+//! directory. It is a cache: what cannot be read or written is run again.
+//!
+//! The name of a file is a hash of all that the result may depend on: the tree, the check, this
+//! program's version, the check's program on disk, and the environment but for what changes from
+//! terminal to terminal.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use selvedge_core::model::{CheckReport, Step, TreeId};
+use sha2::{Digest, Sha256};
+
+use crate::checks::first_program;
+use crate::process::find_program;
+
+/// Results that nobody asked for so long are removed.
+const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
+
+/// Beginnings of variables that belong to a terminal or a session and mean nothing to a check.
+const PASSING: [&str; 16] = [
+    "_",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "TERM",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "SSH_",
+    "XDG_SESSION_",
+    "TMUX",
+    "STY",
+    "WINDOWID",
+    "DISPLAY",
+    "INVOCATION_ID",
+    "SELVEDGE_",
+];
+
+/// The place of remembered results.
+#[derive(Debug, Clone)]
+pub(crate) struct Remembered {
+    folder: PathBuf,
+}
+
+impl Remembered {
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// What a check said of a tree, if it is known.
+    pub(super) fn recall(&self, tree: &TreeId, step: &Step) -> Option<CheckReport> {
+        let bytes = fs::read(self.file(tree, step)?).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Remembers; a disk that refuses only makes the next run slower.
+    pub(super) fn keep(&self, tree: &TreeId, step: &Step, check: &CheckReport) {
+        let Some(file) = self.file(tree, step) else {
+            return;
+        };
+        let remembered = CheckReport {
+            // That output is another run's, and may be gone with it.
+            output_ref: None,
+            ..check.clone()
+        };
+        let _ = self.write(&file, &remembered);
+        self.forget_the_old();
+    }
+
+    fn write(&self, file: &Path, check: &CheckReport) -> std::io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
+        draft.write_all(&serde_json::to_vec(check)?)?;
+        draft.persist(file)?;
+        Ok(())
+    }
+
+    fn forget_the_old(&self) {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for file in files {
+            let age = file.metadata().and_then(|data| data.modified()).ok();
+            let age = age.and_then(|time| SystemTime::now().duration_since(time).ok());
+            if age.is_some_and(|age| age > KEPT_FOR) {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+
+    /// None where it cannot be said what the result depends on.
+    fn file(&self, tree: &TreeId, step: &Step) -> Option<PathBuf> {
+        let mut hash = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update(bytes.len().to_le_bytes());
+            hash.update(bytes);
+        };
+        part(env!("CARGO_PKG_VERSION").as_bytes());
+        part(tree.as_str().as_bytes());
+        part(&serde_json::to_vec(step).ok()?);
+        part(program(&step.target).as_bytes());
+        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        environment.sort();
+        let lasting = environment.iter().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            !PASSING.iter().any(|passing| name.starts_with(passing))
+        });
+        for (name, value) in lasting {
+            part(name.as_bytes());
+            part(value.as_bytes());
+        }
+        let mut name = String::new();
+        for byte in hash.finalize() {
+            let _ = write!(name, "{byte:02x}");
+        }
+        Some(self.folder.join(name + ".json"))
+    }
+}
+
+/// The check's program as it lies on disk: an upgrade makes another one of it.
+fn program(line: &str) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = first_program(line).and_then(|name| find_program(name, &path, Path::new("/")));
+    let data = found.as_ref().and_then(|path| fs::metadata(path).ok());
+    match (found, data) {
+        (Some(path), Some(data)) => format!("{} {} {}", path.display(), data.len(), data.mtime()),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,176 @@
+//! What a pass is worth: the baseline, the floors that it sets, flakes, known failures. The test
+//! runner is a few lines of shell that print what `cargo test` prints; where it keeps count of its
+//! runs is outside the workspace.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, executable, prompt, run_json, stage};
+
+/// A runner of the tests that stand in `tests`, one a line: `NAME ok` or `NAME FAILED`.
+const RUNNER: &str = r#"#!/bin/sh
+echo run >> "$RUNS"
+total=$(grep -c . tests)
+echo "running $total tests"
+while read -r name result; do echo "test $name ... $result"; done < tests
+failed=$(grep -c FAILED tests)
+verdict=ok; [ "$failed" -gt 0 ] && verdict=FAILED
+echo; echo "test result: $verdict. $((total - failed)) passed; $failed failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+[ "$failed" -eq 0 ]
+"#;
+
+/// A repository whose tests are as given, and the check that runs them.
+fn tested(tests: &str) -> (TestEnv, String) {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("tests", tests);
+    env.repo();
+    let runner = env.root().join("runner.sh");
+    let counted = RUNNER.replace("$RUNS", &env.root().join("runs").display().to_string());
+    std::fs::write(&runner, counted).unwrap();
+    executable(&runner);
+    (env, runner.display().to_string())
+}
+
+fn runs(env: &TestEnv) -> usize {
+    let runs = std::fs::read_to_string(env.root().join("runs"));
+    runs.unwrap_or_default().lines().count()
+}
+
+fn check(out: &Output) -> serde_json::Value {
+    out.json()["verification_report"]["checks"][0].clone()
+}
+
+#[test]
+fn what_failed_before_and_passes_now_is_named_as_fixed() {
+    let (env, runner) = tested("adds ok\ngreets FAILED\n");
+    let mends = agent(&env, "printf 'adds ok\\ngreets ok\\n' > tests");
+    let out = run_json(&env, &mends, &runner, &[]);
+    out.assert_code(0);
+    let check = check(&out);
+    assert_eq!(check["fixed"], true);
+    assert_eq!(check["fixed_tests"], serde_json::json!(["greets"]));
+    assert_eq!(check["evidence"], "text");
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("1 failing test fixed"), "{reason}");
+}
+
+#[test]
+fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
+    let (env, runner) = tested("adds ok\ngreets FAILED\n");
+    let idle = agent(&env, "");
+    let out = run_json(&env, &idle, &runner, &["--retries", "0"]);
+    out.assert_code(1);
+    assert_eq!(check(&out)["preexisting"], true);
+
+    // Unless the task says that the very same tests may fail.
+    let task = format!(
+        r#"{{"description": "x", "known_failures": "tolerate",
+            "verification_steps": [{{"type": "test_passes", "target": "{runner}"}}]}}"#
+    );
+    let run = [
+        "run",
+        "--file",
+        "-",
+        "--agent-cmd",
+        &idle,
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(run).stdin(task).run();
+    out.assert_code(0);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("1 known failures tolerated"), "{reason}");
+}
+
+#[test]
+fn deleting_the_tests_that_judge_the_work_ends_as_tampered() {
+    let (env, runner) = tested("adds ok\ngreets ok\n");
+    let deletes = agent(
+        &env,
+        "echo 'adds ok' > tests; echo $SELVEDGE_RUN_NUMBER >> tried",
+    );
+    let out = run_json(&env, &deletes, &runner, &["--retries", "5"]);
+    out.assert_code(8);
+    assert_eq!(out.json()["outcome"], "tampered");
+    assert_eq!(out.json()["verification_status"], "partial_pass");
+    assert_eq!(out.json()["verification_attempts"], 2);
+    assert_eq!(check(&out)["weakened"], true);
+    let told = prompt(&env, 2);
+    for part in [
+        "1 test that was executed before is gone",
+        "greets",
+        "put them back",
+    ] {
+        assert!(told.contains(part), "`{part}` is missing in:\n{told}");
+    }
+}
+
+#[test]
+fn what_a_check_said_of_a_tree_is_remembered() {
+    let (env, runner) = tested("adds ok\n");
+    let idle = agent(&env, "");
+    run_json(&env, &idle, &runner, &[]).assert_code(0);
+    assert_eq!(runs(&env), 2, "the baseline, and the attempt");
+    let out = run_json(&env, &idle, &runner, &[]);
+    out.assert_code(0);
+    assert_eq!(runs(&env), 3, "the attempt alone");
+    run_json(&env, &idle, &runner, &["--baseline", "off"]).assert_code(0);
+    assert_eq!(runs(&env), 4);
+}
+
+/// Fails in its runs of these numbers, counted over the whole test.
+fn flaky(env: &TestEnv, failing: &str) -> String {
+    let runs = env.root().join("runs");
+    let runs = runs.display();
+    format!("echo run >> {runs}; case $(wc -l < {runs}) in {failing}) exit 1;; esac")
+}
+
+#[test]
+fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
+    let env = stage();
+    // Run 1 is the baseline, 2 the attempt's, 3 the first again; 4 to 8 on the tree before.
+    let out = run_json(&env, &agent(&env, "echo x > new"), &flaky(&env, "2|5"), &[]);
+    out.assert_code(0);
+    let check = check(&out);
+    assert_eq!(
+        (&check["status"], &check["flaky"]),
+        (&"pass".into(), &true.into())
+    );
+    assert_eq!(check["baseline_reruns"], serde_json::json!([true, false]));
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("1 of them flaky"), "{reason}");
+}
+
+#[test]
+fn a_new_flake_blocks() {
+    let env = stage();
+    let check_line = format!("[ ! -e new ] || {{ {}; }}", flaky(&env, "1|3"));
+    let agent = agent(&env, "echo x > new");
+    let out = run_json(&env, &agent, &check_line, &["--retries", "0"]);
+    out.assert_code(1);
+    let check = check(&out);
+    assert_eq!(
+        (&check["status"], &check["flaky"]),
+        (&"fail".into(), &true.into())
+    );
+    let reason = check["reason"].as_str().unwrap();
+    assert!(reason.starts_with("newly flaky"), "{reason}");
+    assert!(
+        env.work().join("new").exists(),
+        "the attempt's tree is back in place"
+    );
+}
+
+#[test]
+fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
+    let env = stage();
+    let meddles = "grep -q good out && echo meddled > out && echo more > left";
+    let out = run_json(
+        &env,
+        &agent(&env, "echo good > out"),
+        meddles,
+        &["--baseline", "off"],
+    );
+    out.assert_code(0);
+    assert_eq!(env.read("out"), "good\n");
+    assert!(!env.work().join("left").exists());
+}
