@@ -9,6 +9,7 @@ mod catch2;
 mod cmake;
 mod ctest;
 mod diagnostic;
+mod git;
 mod github;
 mod go;
 mod go_json;
@@ -23,14 +24,20 @@ mod libtest;
 mod linker;
 mod make;
 mod maven;
+mod mix;
 mod nextest;
 mod node_test;
 mod numbered;
+mod php;
 mod place;
 mod pytest;
+mod rubocop;
+mod ruby;
 mod rustc;
+mod shell;
 mod surefire;
 mod tap;
+mod terraform;
 mod testng;
 mod trace;
 mod tsc;
@@ -116,6 +123,8 @@ impl Row {
 static TABLE: &[Row] = &[
     row::<json::Json>("json", b"{[", Signals::NONE),
     row::<xml::Xml>("xml", b"<", Signals::NONE),
+    row::<git::Git>("git", b"Cef", Signals::NONE).one_liners(),
+    row::<mix::Mix>("mix", b"*eT", Signals::PLACE),
     row::<rustc::Rustc>("rustc", b"ewC", Signals::NONE),
     row::<nextest::Nextest>("nextest", b"PFSATLX", Signals::NONE),
     row::<libtest::Libtest>("libtest", b"tr-f.", Signals::FAIL),
@@ -138,7 +147,17 @@ static TABLE: &[Row] = &[
     row::<gradle::Gradle>("gradle", b":>*", Signals::FAIL),
     row::<junit_console::JUnitConsole>("junit_console", b"J[", Signals::NONE),
     row::<testng::TestNg>("testng", b"FPST[", Signals::NONE),
-    row::<numbered::Numbered>("numbered", b"0123456789TEFP", Signals::NONE),
+    row::<numbered::Numbered>("numbered", b"0123456789TEFPA", Signals::NONE),
+    row::<rubocop::RuboCop>("rubocop", b"=IRCWEF", Signals::PLACE).one_liners(),
+    row::<ruby::Ruby>("ruby", b"[CBr", Signals::PLACE),
+    row::<php::Php>("php", b"PFRC\"", Signals::NONE),
+    row::<shell::Shell>(
+        "shell",
+        b"",
+        Signals::TROUBLE.with(Signals::ASSERT).with(Signals::ERROR),
+    )
+    .one_liners(),
+    row::<terraform::Terraform>("terraform", b"E\xe2", Signals::NONE),
     row::<tsc::Tsc>("tsc", b"", Signals::ERROR).one_liners(),
     row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),

@@ -21,7 +21,7 @@ pub(super) struct Numbered {
     dialect: Option<&'static str>,
     /// `N passing`, `N failing` and `N pending` come in lines of their own.
     mocha: Option<Totals>,
-    /// Within RSpec's list of pending examples, which are numbered like failures.
+    /// Within a list of tests that are numbered like failures and are none.
     pending: bool,
 }
 
@@ -69,9 +69,14 @@ impl Format for Numbered {
             self.draft = Some(Draft::new(FailureKind::Test, "minitest", line));
             return Claim::Evidence;
         }
-        if line.text.starts_with("Pending:") || line.text.starts_with("Failures:") {
+        if let Some(file) = line.text.strip_prefix("An error occurred while loading ") {
             self.close(findings);
-            self.pending = line.text.starts_with('P');
+            self.not_loaded(file, line, findings);
+            return Claim::Evidence;
+        }
+        if let Some(pending) = heads_pending(line.text) {
+            self.close(findings);
+            self.pending = pending;
             return Claim::Foreign;
         }
         let body = line.body();
@@ -94,7 +99,6 @@ impl Format for Numbered {
             return Claim::Evidence;
         }
         if (numbered || body.starts_with("Tests: ")) && self.totals(line, findings) {
-            self.close(findings);
             return Claim::Evidence;
         }
         self.body(line, findings)
@@ -111,6 +115,18 @@ impl Format for Numbered {
 }
 
 impl Numbered {
+    /// RSpec could not load a file; the error stands below.
+    fn not_loaded(&mut self, file: &str, line: &Line<'_>, findings: &mut Findings) {
+        let file = file.split(' ').next().unwrap_or(file).trim_end_matches('.');
+        findings.tool("rspec");
+        self.dialect = Some("rspec");
+        self.part = Part::Message;
+        let mut draft = Draft::new(FailureKind::Test, "rspec", line);
+        draft.failure.id = Some(file.to_owned());
+        draft.excerpt(line);
+        self.draft = Some(draft);
+    }
+
     fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
@@ -145,7 +161,9 @@ impl Numbered {
         if body.starts_with("stacktrace:") {
             self.part = Part::Stack;
         }
-        if self.part == Part::Message {
+        if body.starts_with("Failure/Error:") {
+            draft.failure.message = None;
+        } else if self.part == Part::Message {
             message(draft, body);
         }
         draft.excerpt(line);
@@ -223,6 +241,7 @@ impl Numbered {
         if text.contains("ing")
             && let Some(count) = MOCHA.captures(text)
         {
+            self.close(findings);
             let totals = self.mocha.get_or_insert_default();
             let value = number(&count, "count");
             match &count["what"] {
@@ -246,6 +265,8 @@ impl Numbered {
         } else {
             return false;
         };
+        self.close(findings);
+        self.pending = false;
         let mut failed = number(&found, "failures") + number(&found, "errors");
         let mut skipped =
             number(&found, "skips") + number(&found, "skipped") + number(&found, "excluded");
@@ -305,9 +326,30 @@ impl Numbered {
     }
 }
 
-/// Adds a line to the message; the class of an exception on a line of its own heads the next.
+/// Whether a line heads a list of tests that did not fail, or one of failures: RSpec's `Pending:`,
+/// PHPUnit's `There was 1 risky test:`.
+fn heads_pending(text: &str) -> Option<bool> {
+    if text.starts_with("Pending:") || text.starts_with("Failures:") {
+        return Some(text.starts_with('P'));
+    }
+    let list = text.strip_prefix("There w")?.strip_suffix(':')?;
+    if list.ends_with("failure") || list.ends_with("failures") {
+        return Some(false);
+    }
+    let sorts = ["risky", "skipped", "incomplete"];
+    let sort = list.trim_end_matches('s').strip_suffix(" test")?;
+    Some(sorts.iter().any(|name| sort.ends_with(name)))
+}
+
+/// Adds a line to the message; the class of an exception on a line of its own heads the next, and
+/// what was got stands with what was expected.
 fn message(draft: &mut Draft, body: &str) {
+    let got = body.starts_with("got:") || body.starts_with("Actual: ");
     match &mut draft.failure.message {
+        Some(expected) if got && expected.starts_with(['e', 'E']) && !expected.contains('\n') => {
+            expected.push_str(", ");
+            expected.push_str(body);
+        }
         Some(class) if class.ends_with(':') && !class.contains([' ', '\n']) => {
             class.push(' ');
             class.push_str(body);

@@ -19,7 +19,7 @@ static PYTHON_FRAME: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#));
 static COLON_FRAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?\)?$",
+        r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?(?:\)|:in [`'].*)?$",
     )
 });
 
@@ -132,6 +132,10 @@ mod tests {
         assert_eq!(
             at("     # ./spec/a_spec.rb:9"),
             Some(("./spec/a_spec.rb", Some(9), None))
+        );
+        assert_eq!(
+            at("    lib/cart.rb:3:in `total'"),
+            Some(("lib/cart.rb", Some(3), None))
         );
         assert_eq!(at("time 12:30"), None);
     }

@@ -1,0 +1,89 @@
+//! git: conflicts, patches that do not apply, and why a command stopped.
+
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings};
+use crate::line::Line;
+use crate::record::FailureKind;
+
+const TOOL: &str = "git";
+
+/// Reads conflicts and the errors that only git words so.
+#[derive(Debug, Default)]
+pub(super) struct Git;
+
+impl Format for Git {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        let read = match text.as_bytes().first() {
+            Some(b'C') => conflict(text),
+            Some(b'e') => text.strip_prefix("error: ").and_then(error),
+            Some(b'f') => text.strip_prefix("fatal: ").and_then(fatal),
+            _ => None,
+        };
+        let Some((file, number, message)) = read else {
+            return Claim::Foreign;
+        };
+        findings.tool(TOOL);
+        let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
+        if let Some(file) = file {
+            draft.place(file, number, None);
+        }
+        draft.message(message);
+        draft.excerpt(line);
+        findings.add(draft.found());
+        Claim::Evidence
+    }
+}
+
+/// How git's own errors begin.
+const ERRORS: [&str; 5] = [
+    "pathspec '",
+    "Your local changes to the following files would be",
+    "The following untracked working tree files would be",
+    "could not apply ",
+    "failed to push some refs",
+];
+/// The words of git's own fatal errors.
+const FATALS: [&str; 9] = [
+    "not a git repository",
+    "does not appear to be a git repository",
+    "Could not read from remote repository",
+    "unable to access '",
+    "Authentication failed for '",
+    "unknown revision or path",
+    "Unable to create '",
+    "couldn't find remote ref",
+    "refusing to merge unrelated histories",
+];
+
+/// The file, the line and the message.
+type Told<'a> = (Option<&'a str>, Option<u32>, &'a str);
+
+/// `CONFLICT (content): Merge conflict in prices`
+fn conflict(text: &str) -> Option<Told<'_>> {
+    let (sort, rest) = text.strip_prefix("CONFLICT (")?.split_once("): ")?;
+    let file = match rest.strip_prefix("Merge conflict in ") {
+        Some(file) => Some(file),
+        None => rest.split(' ').next().filter(|_| sort.contains("delete")),
+    };
+    Some((file, None, text))
+}
+
+/// What stands behind `error: `.
+fn error(text: &str) -> Option<Told<'_>> {
+    if let Some(place) = text.strip_prefix("patch failed: ") {
+        let (file, number) = place.rsplit_once(':')?;
+        return Some((Some(file), number.parse().ok(), text));
+    }
+    if let Some(file) = text.strip_suffix(": patch does not apply") {
+        return Some((Some(file), None, text));
+    }
+    let known = ERRORS.iter().any(|start| text.starts_with(start));
+    known.then_some((None, None, text))
+}
+
+/// What stands behind `fatal: `; other programs begin so, too.
+fn fatal(text: &str) -> Option<Told<'_>> {
+    let known = FATALS.iter().any(|words| text.contains(words));
+    known.then_some((None, None, text))
+}
