@@ -24,9 +24,24 @@ e2e *ARGS:
 bench *ARGS:
     cargo xtask bench {{ARGS}}
 
+# How fast the digest reads, by kind of log.
+bench-digest *ARGS:
+    cargo bench --package selvedge-digest --bench digest -- {{ARGS}}
+
 # Kill a run at so many random moments, resume it, and look for losses. CI does a dozen.
 kill-loop POINTS="50":
     SELVEDGE_KILL_POINTS={{POINTS}} cargo test --package selvedge --test it crashes
+
+# Fuzz the digest, or one of its formats, for so many seconds; needs a nightly compiler and cargo-fuzz.
+fuzz FORMAT="" SECONDS="60":
+    SELVEDGE_FORMAT="{{FORMAT}}" cargo +nightly fuzz run {{if FORMAT == "" { "digest" } else { "format" } }} \
+        fuzz/corpus/{{if FORMAT == "" { "digest" } else { FORMAT } }} crates/selvedge-digest/tests/it/fixtures \
+        -- -max_total_time={{SECONDS}} -max_len=20000 -timeout=10
+
+# Fuzz each format for so many seconds.
+fuzz-formats SECONDS="60":
+    cargo run --quiet --package selvedge-digest --example digest -- --formats | \
+        xargs -I NAME just fuzz NAME {{SECONDS}}
 
 # Score the digest on a corpus of real logs, by the corpus's own scorer: `just digest-score path/to/score.py`.
 digest-score SCORER *ARGS:

@@ -5,9 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "an example is an edge")]
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 
-use selvedge_digest::{Budget, Digester, Exit, Hints};
+use selvedge_digest::{Budget, Digester, Exit, Hints, formats};
 
 fn option(flag: &str, variable: &str) -> Option<String> {
     let mut arguments = env::args().skip_while(|argument| argument != flag);
@@ -18,6 +18,10 @@ fn option(flag: &str, variable: &str) -> Option<String> {
 }
 
 fn main() -> io::Result<()> {
+    if env::args().any(|argument| argument == "--formats") {
+        let names: Vec<_> = formats().collect();
+        return writeln!(io::stdout(), "{}", names.join("\n"));
+    }
     let hints = Hints {
         command: option("--cmd", "DIGEST_CMD"),
     };
@@ -33,5 +37,5 @@ fn main() -> io::Result<()> {
     io::copy(&mut io::stdin().lock(), &mut digester)?;
     let analysis = digester.finish(exit);
     let text = analysis.render(Budget::default()).text;
-    io::Write::write_all(&mut io::stdout().lock(), text.as_bytes())
+    io::stdout().write_all(text.as_bytes())
 }

@@ -9,6 +9,7 @@
 mod budget;
 mod contract;
 mod formats;
+mod promises;
 mod properties;
 mod recorded;
 mod records;

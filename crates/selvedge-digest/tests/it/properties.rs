@@ -1,9 +1,11 @@
 //! Whatever the bytes, the exit and the chunks: no panic, no overrun, no false success.
 
-use std::io::Write;
-
 use proptest::prelude::*;
-use selvedge_digest::{Budget, Digester, Exit, Hints, analyse};
+use proptest::test_runner::RngSeed;
+use selvedge_digest::{Budget, Digester, Exit, Hints, analyse, formats};
+
+use crate::promises::hold;
+use crate::recorded;
 
 /// Fragments that formats and cleaning look for, to reach further than random bytes would.
 const FRAGMENTS: [&str; 64] = [
@@ -91,35 +93,95 @@ fn exits() -> impl Strategy<Value = Exit> {
     ]
 }
 
+/// A recorded log with some of it gone, said twice, or overwritten.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let names = recorded::names();
+    let change = (
+        any::<[u16; 3]>(),
+        prop::sample::select(FRAGMENTS.as_slice()),
+    );
+    let changes = prop::collection::vec(change, 1..12);
+    (prop::sample::select(names), changes).prop_map(|(name, changes)| {
+        let mut log = recorded::log(&name);
+        for ([kind, from, length], fragment) in changes {
+            let from = usize::from(from) % log.len().max(1);
+            let end = (from + usize::from(length) % 400).min(log.len());
+            match kind % 4 {
+                0 => drop(log.drain(from..end)),
+                1 => log.extend_from_within(from..end),
+                2 => drop(log.splice(from..from, fragment.bytes())),
+                _ => log.truncate(end),
+            }
+        }
+        log
+    })
+}
+
+/// The same cases every time: this is the short form of the fuzz targets.
+fn fixed() -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(8),
+        ..ProptestConfig::default()
+    }
+}
+
+fn all() -> Digester {
+    Digester::new(Hints::default())
+}
+
 proptest! {
     #[test]
-    fn within_the_budget_and_honest(log in logs(), exit in exits(), tokens in 0_usize..600) {
-        let analysis = analyse(&log, Hints::default(), exit);
-        let digest = analysis.render(Budget::tokens(tokens));
-        prop_assert!(digest.tokens_estimated <= tokens);
-        prop_assert!(digest.shown <= digest.total);
-        if !exit.is_success() && tokens >= 40 {
-            prop_assert!(digest.text.starts_with("FAILED"), "{}", digest.text);
-        }
-        for failure in &analysis.failures {
-            prop_assert!(failure.summary.chars().count() <= 100);
-            prop_assert!(failure.count >= 1);
-        }
+    fn any_log_keeps_the_promises(log in logs(), exit in exits(), chunk in 1_usize..50, tokens in 0_usize..600) {
+        hold(all, &log, exit, chunk, tokens);
+    }
+}
+
+proptest! {
+    #![proptest_config(fixed())]
+
+    #[test]
+    fn a_mutated_log_keeps_the_promises(log in mutated(), exit in exits(), chunk in 1_usize..5000, tokens in 0_usize..600) {
+        hold(all, &log, exit, chunk, tokens);
     }
 
     #[test]
-    fn chunks_make_no_difference(log in logs(), sizes in prop::collection::vec(1_usize..50, 1..20)) {
-        let whole = analyse(&log, Hints::default(), Exit::Code(1));
-        let mut digester = Digester::new(Hints::default());
-        let mut rest = log.as_slice();
-        for size in sizes.iter().cycle() {
-            if rest.is_empty() {
-                break;
-            }
-            let (chunk, tail) = rest.split_at((*size).min(rest.len()));
-            digester.write_all(chunk).unwrap();
-            rest = tail;
-        }
-        prop_assert_eq!(digester.finish(Exit::Code(1)), whole);
+    fn each_format_alone_keeps_the_promises(log in mutated(), exit in exits(), choice in any::<prop::sample::Index>()) {
+        let names: Vec<_> = formats().collect();
+        hold(|| Digester::with_format(names[choice.index(names.len())]), &log, exit, 100, 200);
+    }
+}
+
+#[test]
+fn hostile_logs_keep_the_promises() {
+    let json = format!("{{\"a\":{}", "[{\"error\":\"x\",\"b\":".repeat(60_000));
+    let hostile: [Vec<u8>; 9] = [
+        b"x".repeat(3_000_000),
+        b"error ".repeat(400_000),
+        b"a.c:1:2: error: x\n".repeat(100_000),
+        (0..60_000)
+            .flat_map(|n| format!("e{n}: error: {n}\n").into_bytes())
+            .collect(),
+        b"\x1b[".repeat(200_000),
+        b"\x1b]0;\x1b[31m".repeat(100_000),
+        b"50%\r".repeat(200_000),
+        b"\n".repeat(300_000),
+        json.into_bytes(),
+    ];
+    for log in hostile {
+        hold(all, &log, Exit::Code(1), 65_537, 500);
+    }
+}
+
+#[test]
+fn an_error_anywhere_in_a_long_line_is_told() {
+    for before in [100, 5_000, 70_000, 1_000_000] {
+        let filler = "lorem,ipsum,".repeat(before / 12);
+        let log = format!("first\n{filler} TypeError: x is undefined {filler}\nlast\n");
+        let analysis = analyse(log.as_bytes(), Hints::default(), Exit::Code(1));
+        let digest = analysis.render(Budget::default()).text;
+        assert!(
+            digest.contains("TypeError: x is undefined"),
+            "{before}: {digest}"
+        );
     }
 }

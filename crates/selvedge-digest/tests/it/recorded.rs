@@ -14,6 +14,19 @@ pub(crate) fn log(name: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// The names of all recorded logs.
+#[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+pub(crate) fn names() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| Path::new(name).extension() == Some("log".as_ref()))
+        .collect();
+    names.sort();
+    names
+}
+
 /// What is read from a recorded log.
 pub(crate) fn read(name: &str, exit: i32) -> Analysis {
     analyse(&log(name), Hints::default(), Exit::Code(exit))

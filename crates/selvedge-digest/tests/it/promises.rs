@@ -1,0 +1,50 @@
+//! What the digest promises for any bytes at all. The property tests and the fuzz targets hold it
+//! against them.
+
+use std::io::Write;
+
+use selvedge_digest::{Analysis, Budget, Digester, Exit, estimate_tokens};
+
+/// Below this budget there may be no room for the word that it failed.
+const ROOM_TO_SAY_SO: usize = 40;
+
+/// Reads the log in chunks of this size, and holds every promise against what is read.
+pub(crate) fn hold(
+    digester: impl Fn() -> Digester,
+    log: &[u8],
+    exit: Exit,
+    chunk: usize,
+    tokens: usize,
+) {
+    let analysis = read(digester(), log.chunks(log.len().max(1)), exit);
+    let in_chunks = read(digester(), log.chunks(chunk), exit);
+    assert_eq!(analysis, in_chunks, "chunks of {chunk} make a difference");
+
+    for failure in &analysis.failures {
+        assert!(failure.summary.chars().count() <= 100, "{failure:?}");
+        assert!(failure.count >= 1, "{failure:?}");
+    }
+
+    let digest = analysis.render(Budget::tokens(tokens));
+    let text = &digest.text;
+    assert!(digest.tokens_estimated <= tokens, "{text}");
+    assert!(estimate_tokens(text) <= tokens, "{text}");
+    assert!(digest.shown <= digest.total, "{text}");
+    if tokens >= ROOM_TO_SAY_SO {
+        let failed = text.starts_with("FAILED");
+        assert_eq!(failed, !exit.is_success(), "{exit:?}: {text}");
+    }
+}
+
+fn read<'a>(
+    mut digester: Digester,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    exit: Exit,
+) -> Analysis {
+    for chunk in chunks {
+        digester
+            .write_all(chunk)
+            .unwrap_or_else(|error| unreachable!("it takes all bytes: {error}"));
+    }
+    digester.finish(exit)
+}
