@@ -31,4 +31,11 @@ impl Pattern {
     pub(super) fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
+
+    /// The text of the first group that took part in the first match.
+    pub(super) fn capture<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let captures = self.regex()?.captures(text)?;
+        let first = captures.iter().skip(1).flatten().next()?;
+        Some(first.as_str())
+    }
 }

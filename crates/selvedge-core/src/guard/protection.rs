@@ -1,5 +1,7 @@
 //! What a task protects: the built-in table and the user's own globs, less what the task allows.
 
+use std::sync::LazyLock;
+
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
@@ -22,14 +24,30 @@ pub struct BadGlob {
 /// ever add), each with its policy, and what the task itself allows.
 #[derive(Debug, Clone)]
 pub struct Protection {
-    builtin: GlobSet,
-    /// The entry of [`TABLE`] that each glob of `builtin` belongs to.
-    owners: Vec<usize>,
+    builtin: &'static Builtin,
     user: GlobSet,
     policies: Vec<Policy>,
     allowed: GlobSet,
     task: Words,
 }
+
+/// The globs of [`TABLE`], and the entry that each of them belongs to.
+#[derive(Debug)]
+struct Builtin {
+    globs: GlobSet,
+    owners: Vec<usize>,
+}
+
+static BUILTIN: LazyLock<Result<Builtin, BadGlob>> = LazyLock::new(|| {
+    let all = || {
+        let entries = TABLE.iter().enumerate();
+        entries.flat_map(|(index, entry)| entry.globs.iter().map(move |glob| (index, *glob)))
+    };
+    Ok(Builtin {
+        globs: set(all().map(|(_, glob)| glob), true)?,
+        owners: all().map(|(index, _)| index).collect(),
+    })
+});
 
 /// Why a path is protected.
 #[derive(Debug, Clone, Copy)]
@@ -45,15 +63,8 @@ impl Protection {
     /// Of the user's rules the last one that fits a path holds. `allow` are the globs that the task
     /// allows; `task` is the task's description, whose words may allow a file too.
     pub fn new(user: &[Rule], allow: &[String], task: &str) -> Result<Self, BadGlob> {
-        let mut globs = Vec::new();
-        let mut owners = Vec::new();
-        for (index, entry) in TABLE.iter().enumerate() {
-            globs.extend(entry.globs);
-            owners.extend(entry.globs.iter().map(|_| index));
-        }
         Ok(Self {
-            builtin: set(globs, true)?,
-            owners,
+            builtin: BUILTIN.as_ref().map_err(Clone::clone)?,
             user: set(user.iter().map(|rule| rule.glob.as_str()), true)?,
             policies: user.iter().map(|rule| rule.policy).collect(),
             allowed: set(allow.iter().map(String::as_str), false)?,
@@ -64,7 +75,7 @@ impl Protection {
     /// Whether the bytes of this path matter to [`super::inspect`]: it is protected, or it is text
     /// that the flags read. The caller may leave all others out.
     pub fn wants(&self, path: &str) -> bool {
-        self.guarded(path).is_some() || text::is_read(path)
+        self.guarded(path).is_some() || text::is_read(path) || text::is_recorded(path)
     }
 
     /// Whether a changed or planted file at this path may have to be put back or removed.
@@ -102,8 +113,8 @@ impl Protection {
         if text::is_python_cache(path) {
             return None;
         }
-        let first = self.builtin.matches(path).into_iter().next()?;
-        TABLE.get(*self.owners.get(first)?)
+        let first = self.builtin.globs.matches(path).into_iter().next()?;
+        TABLE.get(*self.builtin.owners.get(first)?)
     }
 }
 

@@ -68,7 +68,13 @@ pub(super) fn is_fixture(path: &str) -> bool {
     FIXTURE_PATH.is_match(path)
 }
 
-/// Whether the flags read the file.
+/// What a test recorded, to expect it from then on.
+pub(super) fn is_recorded(path: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, ending)| ending == "snap")
+}
+
+/// Whether the flags read the file as a source.
 pub(super) fn is_read(path: &str) -> bool {
     language(path).is_some() && !is_fixture(path)
 }

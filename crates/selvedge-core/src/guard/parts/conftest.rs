@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::finding::Strength;
 use super::super::mask::Views;
 use super::super::pattern::Pattern;
 use super::super::text::Language;
@@ -21,6 +22,15 @@ static REACHES_IN: Pattern = Pattern::new(concat!(
 static MAKES_KNOWN: Pattern = Pattern::new(r"^def\s+pytest_(?:configure|addoption)\b");
 static ONLY_MAKES_KNOWN: Pattern = Pattern::new(
     r"^(?:config\.addinivalue_line\s*\(|parser\.(?:addoption|addini|getgroup)\s*\(|group\s*=\s*parser\.getgroup|group\.addoption\s*\(|[\x22')\]},\w\s.=:\-]*[\x22')\]},]+\s*,?\)?$|pass$|default=|help=|action=)",
+);
+
+/// A fixture of every test that replaces something.
+static PATCHES: Pattern = Pattern::new(
+    r"(?s)autouse\s*=\s*True.*(?:monkeypatch\.(?:setattr|setitem)|mock\.patch|patch\()",
+);
+/// What tests keep out: the network, the clock, chance.
+static PATCHES_THE_WORLD: Pattern = Pattern::new(
+    r"\b(?:socket|requests|urllib\w*|httpx|aiohttp|time|datetime|random|environ|sleep|home)\b",
 );
 
 /// A statement at the margin with all that is indented under it, and the decorators above it.
@@ -54,19 +64,18 @@ pub(super) fn compare(before: &str, after: &str) -> Vec<Switch> {
     }
     if switches.is_empty() {
         let new_blocks = new.iter().filter(|block| !old_texts.contains(&block.text));
-        let patching = new_blocks.filter(|block| is_patching_fixture(&block.text));
+        let patching = new_blocks.filter(|block| PATCHES.is_match(&block.text));
         switches.extend(patching.map(|block| {
-            Switch::note("a fixture that every test uses replaces parts of the program")
-                .at(block.line)
+            let what = "a fixture that every test uses replaces parts of the program";
+            let strength = if PATCHES_THE_WORLD.is_match(&block.text) {
+                Strength::Weak
+            } else {
+                Strength::Strong
+            };
+            Switch::new(strength, what).at(block.line)
         }));
     }
     switches
-}
-
-fn is_patching_fixture(block: &str) -> bool {
-    static PATCHES: Pattern =
-        Pattern::new(r"(?s)autouse\s*=\s*True.*(?:monkeypatch\.setattr|mock\.patch|patch\()");
-    PATCHES.is_match(block)
 }
 
 fn reaches_in(block: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use super::super::ChangedFile;
 use super::super::builtin::Kind;
+use super::super::finding::Strength;
 use super::settings::{self, Settings};
 use super::{build, code, conftest, ini, json, recipes, relevance, steps, toml};
 
@@ -12,23 +13,24 @@ pub(super) struct Switch {
     pub(super) line: Option<u32>,
     /// What was done, in a few words.
     pub(super) what: String,
-    /// Whether it weakens or redirects the checks; else it is merely worth showing.
-    pub(super) offends: bool,
+    /// An offence weakens or redirects the checks; the others are merely worth a look.
+    pub(super) strength: Strength,
 }
 
 impl Switch {
     pub(super) fn offence(what: impl Into<String>) -> Self {
-        Self {
-            line: None,
-            what: what.into(),
-            offends: true,
-        }
+        Self::new(Strength::Offence, what)
     }
 
     pub(super) fn note(what: impl Into<String>) -> Self {
+        Self::new(Strength::Weak, what)
+    }
+
+    pub(super) fn new(strength: Strength, what: impl Into<String>) -> Self {
         Self {
-            offends: false,
-            ..Self::offence(what)
+            line: None,
+            what: what.into(),
+            strength,
         }
     }
 

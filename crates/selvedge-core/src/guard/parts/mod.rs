@@ -17,6 +17,7 @@ use super::builtin::Kind;
 use super::finding::{Action, Finding, FindingKind, Policy, Strength};
 use super::protection::{Guarded, Protection};
 use judge::Switch;
+pub(super) use steps::IGNORES_FAILURE;
 
 /// The findings of one changed file, if it is protected.
 pub(super) fn inspect(protection: &Protection, change: &ChangedFile<'_>) -> Vec<Finding> {
@@ -47,8 +48,12 @@ fn finding(guarded: Guarded, change: &ChangedFile<'_>, switch: Switch) -> Findin
         (_, None) => FindingKind::ProtectedRemoved,
         _ => FindingKind::ProtectedChanged,
     };
-    if !switch.offends {
-        return flag(change, kind, switch.what);
+    if switch.strength != Strength::Offence {
+        return Finding {
+            line: switch.line,
+            strength: switch.strength,
+            ..flag(change, kind, switch.what)
+        };
     }
     let (action, consequence) = match (guarded.policy, change.before) {
         (Policy::Fail, _) => (Action::Fail, "that file must not be changed"),

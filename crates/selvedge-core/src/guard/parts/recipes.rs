@@ -1,7 +1,7 @@
 //! `make` and `just`: a target that existed keeps its recipe, and what says how recipes run stays
 //! as it was. A new target is fine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::super::ChangedFile;
 use super::super::pattern::Pattern;
@@ -15,7 +15,7 @@ struct Recipes {
     targets: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
     /// Lines that steer all recipes (`include`, `set shell`, `.IGNORE`).
-    steering: Vec<String>,
+    steering: BTreeSet<String>,
 }
 
 /// Variables that say how every recipe runs.
@@ -75,7 +75,7 @@ impl Recipes {
     /// Takes a line that is no recipe; gives the targets whose recipe follows.
     fn at_the_margin(&mut self, line: &str) -> Vec<String> {
         if STEERS.is_match(line) {
-            self.steering.push(line.to_owned());
+            self.steering.insert(line.to_owned());
             return Vec::new();
         }
         let captures = VARIABLE.regex().and_then(|regex| regex.captures(line));
@@ -133,7 +133,7 @@ fn compare(old: &Recipes, new: &Recipes) -> Vec<Switch> {
     for line in new
         .steering
         .iter()
-        .filter(|line| !old.steering.contains(line))
+        .filter(|line| !old.steering.contains(*line))
     {
         switches.push(Switch::offence(format!(
             "`{line}` was added: it changes how all recipes run"
@@ -142,7 +142,7 @@ fn compare(old: &Recipes, new: &Recipes) -> Vec<Switch> {
     for line in old
         .steering
         .iter()
-        .filter(|line| !new.steering.contains(line))
+        .filter(|line| !new.steering.contains(*line))
     {
         switches.push(Switch::offence(format!("`{line}` is gone")));
     }
@@ -179,6 +179,6 @@ fn grew(recipe: &str, now: &str) -> bool {
 }
 
 fn has_all_words(old: &str, new: &str) -> bool {
-    let new: Vec<&str> = new.split_whitespace().collect();
-    old.split_whitespace().all(|word| new.contains(&word))
+    let new: HashSet<&str> = new.split_whitespace().collect();
+    old.split_whitespace().all(|word| new.contains(word))
 }

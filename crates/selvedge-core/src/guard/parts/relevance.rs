@@ -225,9 +225,13 @@ pub(super) fn package_json(key: &str, value: &str) -> Weight {
 fn node_tool(key: &str, value: &str) -> Weight {
     match key.rsplit('.').next().unwrap_or(key) {
         "testTimeout" | "verbose" | "displayName" | "preset" | "testEnvironment" => Weight::Watched,
-        "globalSetup" | "globalTeardown" | "modulePathIgnorePatterns" | "collectCoverageFrom" => {
-            Weight::Switch
-        }
+        "setupFiles"
+        | "setupFilesAfterEnv"
+        | "require"
+        | "globalSetup"
+        | "globalTeardown"
+        | "modulePathIgnorePatterns"
+        | "collectCoverageFrom" => Weight::Switch,
         _ => tool(key, value),
     }
 }

@@ -2,11 +2,13 @@
 //! YAML or XML): what stood there must still stand there, in its order; what is added must not
 //! make failures count for nothing.
 
+use std::collections::HashSet;
+
 use super::super::pattern::Pattern;
 use super::judge::Switch;
 
 /// A failure that no longer counts, in whatever file a command stands.
-pub(super) static IGNORES_FAILURE: Pattern = Pattern::new(concat!(
+pub(in crate::guard) static IGNORES_FAILURE: Pattern = Pattern::new(concat!(
     r"\|\|\s*(?:true\b|:(?:\s|$)|exit\s+0\b|echo\b)|;\s*(?:true|exit\s+0)\s*(?:$|['\x22;)])",
     r"|\bset\s+\+e\b|\bcontinue-on-error\s*:\s*true|\ballow_failure\s*:\s*true",
     r"|\bignore_error\s*:\s*true|\bignore_failure|--exit-zero\b|--passWithNoTests\b|--no-fail\b",
@@ -64,7 +66,7 @@ pub(super) fn compare_ignores(before: &str, after: &str) -> Vec<Switch> {
     static HARMLESS: Pattern = Pattern::new(
         r"\b(?:text|eol|binary|linguist-\w+|whitespace)\b|^/?(?:\*\*/)?(?:dist|build|coverage|node_modules|target|out|vendor|\.venv)/?",
     );
-    let old: Vec<&str> = content(before).map(|(_, line)| line).collect();
+    let old: HashSet<&str> = content(before).map(|(_, line)| line).collect();
     let is_harmless = |line: &str| !line.contains("filter=") && HARMLESS.is_match(line);
     let added = content(after).filter(|(_, line)| !old.contains(line) && !is_harmless(line));
     added

@@ -1,0 +1,173 @@
+//! A changed text, line by line: what was added, what was removed, and what merely moved.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+use super::super::ChangedFile;
+use super::super::mask::Views;
+use super::super::text::{self, Language};
+use super::units::{self, Units};
+
+/// Above this size nothing is read.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The texts of a change that the flags read.
+#[derive(Debug)]
+pub(super) struct Texts<'a> {
+    path: &'a str,
+    language: Language,
+    before: Option<Cow<'a, str>>,
+    after: Option<Cow<'a, str>>,
+}
+
+/// `None` for what is no source text, too big, or somebody's data.
+pub(super) fn read<'a>(change: &ChangedFile<'a>) -> Option<Texts<'a>> {
+    let too_big = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.len() > MOST_BYTES);
+    let is_read = text::is_read(change.path) && !too_big(change.before) && !too_big(change.after);
+    Some(Texts {
+        path: change.path,
+        language: text::language(change.path).filter(|_| is_read)?,
+        before: change.before.map(String::from_utf8_lossy),
+        after: change.after.map(String::from_utf8_lossy),
+    })
+}
+
+/// One file with the lines that differ, as indices.
+#[derive(Debug)]
+pub(super) struct Changed<'a> {
+    pub(super) path: &'a str,
+    pub(super) language: Language,
+    pub(super) existed: bool,
+    pub(super) exists: bool,
+    /// By its path; see [`Changed::is_test_line`] for the tests inside a source file.
+    pub(super) is_test: bool,
+    before: Vec<&'a str>,
+    after: Vec<&'a str>,
+    pub(super) old: Views,
+    pub(super) new: Views,
+    pub(super) old_tests: Units,
+    pub(super) new_tests: Units,
+    added: Vec<usize>,
+    pub(super) removed: Vec<usize>,
+    /// Where the tests inside a Rust source begin.
+    inline_tests: Option<usize>,
+}
+
+impl<'a> Changed<'a> {
+    pub(super) fn of(texts: &'a Texts<'a>) -> Self {
+        let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
+        let old = Views::of(texts.language, before.unwrap_or_default());
+        let new = Views::of(texts.language, after.unwrap_or_default());
+        let is_test = text::is_test_path(texts.path);
+        let from = |views: &Views| {
+            if is_test {
+                Some(0)
+            } else {
+                inline_tests(texts.language, views)
+            }
+        };
+        let before: Vec<&str> = before.unwrap_or_default().lines().collect();
+        let after: Vec<&str> = after.unwrap_or_default().lines().collect();
+        let (added, removed) = diff(&before, &after);
+        Self {
+            path: texts.path,
+            language: texts.language,
+            existed: texts.before.is_some(),
+            exists: texts.after.is_some(),
+            is_test,
+            old_tests: units::of(texts.language, &old, from(&old)),
+            new_tests: units::of(texts.language, &new, from(&new)),
+            inline_tests: from(&new),
+            before,
+            after,
+            old,
+            new,
+            added,
+            removed,
+        }
+    }
+
+    /// Whether a line of the file as it is now belongs to tests.
+    pub(super) fn is_test_line(&self, line: usize) -> bool {
+        self.inline_tests.is_some_and(|from| line >= from)
+    }
+
+    /// A removed line, trimmed.
+    pub(super) fn removed_lines(&self) -> impl Iterator<Item = (usize, &'a str)> + '_ {
+        self.removed
+            .iter()
+            .filter_map(|&line| Some((line, self.before.get(line)?.trim())))
+    }
+
+    /// An added line, trimmed.
+    pub(super) fn added_lines(&self) -> impl Iterator<Item = (usize, &'a str)> + '_ {
+        self.added
+            .iter()
+            .filter_map(|&line| Some((line, self.after.get(line)?.trim())))
+    }
+}
+
+/// `#[cfg(test)]` begins the tests of a Rust source, which stand at its end.
+fn inline_tests(language: Language, views: &Views) -> Option<usize> {
+    let is_mark = |line: &String| line.trim_start().starts_with("#[cfg(test)]");
+    let module = |line: &String| line.contains("mod ");
+    let mark = views
+        .code
+        .iter()
+        .position(is_mark)
+        .filter(|_| language == Language::Rust)?;
+    views
+        .code
+        .iter()
+        .skip(mark)
+        .take(3)
+        .any(module)
+        .then_some(mark)
+}
+
+/// Indices of added and removed lines; a change of indentation is none.
+fn diff(before: &[&str], after: &[&str]) -> (Vec<usize>, Vec<usize>) {
+    let mut input: InternedInput<&str> = InternedInput::default();
+    input.update_before(before.iter().map(|line| line.trim()));
+    input.update_after(after.iter().map(|line| line.trim()));
+    let diff = Diff::compute(Algorithm::Histogram, &input);
+    let marked = |lines: &[&str], is_marked: &dyn Fn(u32) -> bool| {
+        let indices = (0..lines.len()).zip(0_u32..);
+        indices
+            .filter(|(_, token)| is_marked(*token))
+            .map(|(index, _)| index)
+            .collect()
+    };
+    (
+        marked(after, &|token| diff.is_added(token)),
+        marked(before, &|token| diff.is_removed(token)),
+    )
+}
+
+/// How often each line was removed, over all files: so often it may come back somewhere else.
+#[derive(Debug)]
+pub(super) struct Moved<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Moved<'a> {
+    pub(super) fn of(changed: &[Changed<'a>]) -> Self {
+        let mut count = HashMap::new();
+        for (_, line) in changed.iter().flat_map(Changed::removed_lines) {
+            *count.entry(line).or_default() += 1;
+        }
+        Self(count)
+    }
+
+    /// The added lines of a file that came from nowhere.
+    pub(super) fn new_lines(&mut self, file: &Changed<'a>) -> Vec<usize> {
+        let is_new = |(index, line): (usize, &str)| match self.0.get_mut(line) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                None
+            }
+            _ => Some(index),
+        };
+        file.added_lines().filter_map(is_new).collect()
+    }
+}
