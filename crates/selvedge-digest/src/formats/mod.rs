@@ -9,6 +9,7 @@ mod catch2;
 mod cmake;
 mod ctest;
 mod diagnostic;
+mod ghc;
 mod git;
 mod github;
 mod go;
@@ -16,6 +17,7 @@ mod go_json;
 mod gradle;
 mod grouped;
 mod gtest;
+mod hspec;
 mod java_test;
 mod jest;
 mod json;
@@ -28,6 +30,7 @@ mod mix;
 mod nextest;
 mod node_test;
 mod numbered;
+mod ocaml;
 mod php;
 mod place;
 mod pytest;
@@ -147,6 +150,7 @@ static TABLE: &[Row] = &[
     row::<gradle::Gradle>("gradle", b":>*", Signals::FAIL),
     row::<junit_console::JUnitConsole>("junit_console", b"J[", Signals::NONE),
     row::<testng::TestNg>("testng", b"FPST[", Signals::NONE),
+    row::<hspec::Hspec>("hspec", b"0123456789", Signals::PLACE),
     row::<numbered::Numbered>("numbered", b"0123456789TEFPA", Signals::NONE),
     row::<rubocop::RuboCop>("rubocop", b"=IRCWEF", Signals::PLACE).one_liners(),
     row::<ruby::Ruby>("ruby", b"[CBr", Signals::PLACE),
@@ -158,6 +162,8 @@ static TABLE: &[Row] = &[
     )
     .one_liners(),
     row::<terraform::Terraform>("terraform", b"E\xe2", Signals::NONE),
+    row::<ocaml::OCaml>("ocaml", b"F", Signals::NONE),
+    row::<ghc::Ghc>("ghc", b"", Signals::PLACE),
     row::<tsc::Tsc>("tsc", b"", Signals::ERROR).one_liners(),
     row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),

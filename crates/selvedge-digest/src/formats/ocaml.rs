@@ -1,0 +1,99 @@
+//! OCaml's compiler, as dune shows it: `File "a.ml", line 3, characters 4-8:`, the source, and then
+//! `Error: message`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Severity};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "ocaml";
+
+/// How many lines a diagnostic may have.
+const BODY_LINES: u32 = 30;
+
+/// Reads diagnostics of OCaml and dune.
+#[derive(Debug, Default)]
+pub(super) struct OCaml {
+    draft: Option<Draft>,
+    lines: u32,
+}
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"^File "(?P<file>[^"]+)", lines? (?P<line>\d+)(?:-\d+)?(?:, characters (?P<column>\d+)-\d+)?:$"#,
+    )
+});
+static SEVERITY: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<severity>Error|Warning|Alert)(?: \(?(?:warning |alert )?(?P<code>\d+|[\w-]+)(?: \[(?P<name>[\w-]+)\])?\)?)?: (?P<message>\S.*)$",
+    )
+});
+
+impl Format for OCaml {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if text.starts_with("File \"")
+            && let Some(place) = PLACE.captures(text)
+        {
+            self.close(findings);
+            let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
+            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+            // OCaml counts characters from zero.
+            let column = number("column").map(|column: u32| column.saturating_add(1));
+            draft.place(&place["file"], number("line"), column);
+            draft.excerpt(line);
+            self.draft = Some(draft);
+            self.lines = 0;
+            return Claim::Evidence;
+        }
+        self.lines += 1;
+        let lines = self.lines;
+        let Some(draft) = self.draft.as_mut().filter(|_| lines < BODY_LINES) else {
+            self.close(findings);
+            return Claim::Foreign;
+        };
+        if line.is_blank() {
+            self.close(findings);
+            return Claim::Foreign;
+        }
+        if draft.failure.message.is_some() {
+            draft.message(line.body());
+        } else if let Some(severity) = SEVERITY.captures(text) {
+            if &severity["severity"] != "Error" {
+                draft.severity = Severity::Warning;
+            }
+            let code = severity.name("name").or(severity.name("code"));
+            draft.failure.code = code.map(|code| code.as_str().to_owned());
+            draft.message(&severity["message"]);
+        }
+        draft.excerpt(line);
+        Claim::Evidence
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+    }
+}
+
+impl OCaml {
+    /// A place without a message only explains the error before it.
+    fn close(&mut self, findings: &mut Findings) {
+        if let Some(draft) = self
+            .draft
+            .take()
+            .filter(|draft| draft.failure.message.is_some())
+        {
+            findings.tool(TOOL);
+            findings.add(draft.found());
+        }
+    }
+}
