@@ -5,10 +5,12 @@
 //! that it has recognised. So one log may hold the output of any number of tools in any order.
 
 mod ant;
+mod bundler;
 mod catch2;
 mod cmake;
 mod ctest;
 mod diagnostic;
+mod doctest;
 mod ghc;
 mod git;
 mod github;
@@ -18,6 +20,7 @@ mod gradle;
 mod grouped;
 mod gtest;
 mod hspec;
+mod jasmine;
 mod java_test;
 mod jest;
 mod json;
@@ -33,6 +36,7 @@ mod numbered;
 mod ocaml;
 mod php;
 mod place;
+mod playwright;
 mod pytest;
 mod rubocop;
 mod ruby;
@@ -151,6 +155,10 @@ static TABLE: &[Row] = &[
     row::<junit_console::JUnitConsole>("junit_console", b"J[", Signals::NONE),
     row::<testng::TestNg>("testng", b"FPST[", Signals::NONE),
     row::<hspec::Hspec>("hspec", b"0123456789", Signals::PLACE),
+    row::<playwright::Playwright>("playwright", b"0123456789-\xe2o", Signals::NONE),
+    row::<jasmine::Jasmine>("jasmine", b"M0123456789", Signals::NONE),
+    row::<doctest::Doctest>("doctest", b"*", Signals::NONE),
+    row::<bundler::Bundler>("bundler", b"\xe2EW[C", Signals::PLACE),
     row::<numbered::Numbered>("numbered", b"0123456789TEFPA", Signals::NONE),
     row::<rubocop::RuboCop>("rubocop", b"=IRCWEF", Signals::PLACE).one_liners(),
     row::<ruby::Ruby>("ruby", b"[CBr", Signals::PLACE),

@@ -138,6 +138,7 @@ impl Pytest {
                 "ERROR at setup of ",
                 "ERROR at teardown of ",
                 "ERROR collecting ",
+                "[doctest] ",
             ]
             .iter()
             .find_map(|start| name.strip_prefix(start))

@@ -1,5 +1,7 @@
 //! What is read from recorded outputs of each tool: ids, places, messages, counts; and the digest.
 
+use std::path::Path;
+
 use selvedge_digest::Budget;
 
 use crate::recorded::{read, table};
@@ -46,6 +48,7 @@ recorded! {
     rubocop_json => 1,
     ruff_json => 1,
     ruff_json_lines => 1,
+    ruff_gitlab => 1,
     pylint_json => 30,
     pylint_json2 => 31,
     mypy_json => 1,
@@ -85,6 +88,30 @@ recorded! {
     tox => 1,
     tox_parallel => 1,
     tox_quiet => 1,
+    pytest_doctest => 1,
+    doctest => 1,
+    doctest_ndiff => 1,
+    doctest_verbose => 1,
+    jasmine => 3,
+    jasmine_before => 3,
+    jasmine_errors => 3,
+    playwright_list => 1,
+    playwright_line => 1,
+    playwright_dot => 1,
+    esbuild => 1,
+    esbuild_two => 1,
+    esbuild_warn => 1,
+    webpack => 1,
+    webpack_syntax => 1,
+    webpack_two => 1,
+    vite => 1,
+    vite_syntax => 1,
+    vite_export => 1,
+    biome => 1,
+    biome_check => 1,
+    biome_two => 1,
+    prettier => 2,
+    prettier_syntax => 2,
 }
 
 recorded! {
@@ -236,4 +263,19 @@ recorded! {
     dune_syntax => 1,
     dune_library => 1,
     ocaml_interface => 1,
+}
+
+/// A recording that nothing asserts would prove nothing.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+fn every_recording_is_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let row = format!("    {name} => ");
+            assert!(include_str!("formats.rs").contains(&row), "{name}");
+        }
+    }
 }
