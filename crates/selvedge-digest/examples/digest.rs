@@ -1,13 +1,18 @@
 //! Reads a log on its standard input and prints its digest.
 //!
 //! `cargo test 2>&1 | digest --cmd "cargo test" --exit 101`; without options it reads
-//! `DIGEST_CMD` and `DIGEST_EXIT` from the environment. `--generic` goes by general signals alone.
-#![allow(clippy::disallowed_methods, reason = "an example is an edge")]
+//! `DIGEST_CMD`, `DIGEST_EXIT` and `DIGEST_LAST_GREEN` from the environment. `--generic` goes by general signals alone.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an example is an edge"
+)]
 
 use std::env;
+use std::fs::File;
 use std::io::{self, Write};
 
-use selvedge_digest::{Budget, Digester, Exit, Hints, formats};
+use selvedge_digest::{Budget, Digester, Exit, Hints, LastGreen, formats};
 
 fn option(flag: &str, variable: &str) -> Option<String> {
     let mut arguments = env::args().skip_while(|argument| argument != flag);
@@ -34,6 +39,11 @@ fn main() -> io::Result<()> {
     } else {
         Digester::new(hints)
     };
+    if let Some(path) = option("--last-green", "DIGEST_LAST_GREEN") {
+        let mut passed = LastGreen::default();
+        io::copy(&mut File::open(path)?, &mut passed)?;
+        digester = digester.with_last_green(passed);
+    }
     io::copy(&mut io::stdin().lock(), &mut digester)?;
     let analysis = digester.finish(exit);
     let text = analysis.render(Budget::default()).text;

@@ -1,5 +1,8 @@
 //! What was found in a log, ready to be rendered within any budget.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::budget::Budget;
 use crate::digester::Exit;
 use crate::fallback::{Lines, Passage, rank};
@@ -8,7 +11,7 @@ use crate::record::{Failure, TestSummary};
 use crate::render;
 
 /// What was found in a log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Analysis {
     /// How the command ended, as the caller said.
@@ -26,18 +29,23 @@ pub struct Analysis {
     /// How many lines the cleaned log has.
     pub lines: u64,
     /// How many bytes the raw log has.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// How many lines tell of a failure or a warning, by a known format or by general signals.
+    #[serde(skip)]
     pub(crate) telling: u64,
     /// How many unrecognised lines say something of a place in a file.
+    #[serde(skip)]
     pub(crate) placed: u64,
     /// The log begins as an XML document does.
+    #[serde(skip)]
     pub(crate) document: bool,
     /// The whole cleaned log, if it is small.
+    #[serde(skip)]
     pub(crate) whole: Option<String>,
     /// The failures are mere warnings: what failed may be told elsewhere.
-    pub(crate) warnings_only: bool,
+    pub warnings_only: bool,
     /// The most telling lines that belong to no recognised failure, in the order of the log.
+    #[serde(skip)]
     pub(crate) passages: Vec<Passage>,
 }
 
@@ -67,6 +75,13 @@ impl Analysis {
         notes.extend(found.notes);
         if found.flooded {
             notes.push("a flood: only the failures in its first part were counted".to_owned());
+        }
+        if found.stood_before > 0 {
+            let number = found.stood_before;
+            let plural = if number == 1 { "" } else { "s" };
+            notes.push(format!(
+                "{number} more report{plural} stood in the last output that passed"
+            ));
         }
         let (total, telling, document) = (lines.total, lines.telling, lines.document);
         let (passages, placed) = rank(lines, &found.claimed);

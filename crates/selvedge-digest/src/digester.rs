@@ -1,16 +1,22 @@
 //! The door of the crate: bytes in, an [`Analysis`] out.
 
 use std::io;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::clean::{Cleaner, Piece, Prefixes, lines};
 use crate::fallback::Telling;
 use crate::findings::Findings;
 use crate::formats::Formats;
+use crate::last_green::LastGreen;
 use crate::line::{Line, scan};
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It ended by itself with this code.
     Code(i32),
@@ -32,7 +38,8 @@ impl Exit {
 /// What the caller knows of a log. Hints only: the log itself decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// The command line that wrote the log.
+    /// The command line that wrote the log. Where the log repeats it at the end of a line, as a
+    /// shell and many task runners do, its output begins.
     pub command: Option<String>,
 }
 
@@ -55,8 +62,10 @@ pub struct Digester {
 
 impl Digester {
     /// A digester for one log.
-    pub fn new(_hints: Hints) -> Self {
-        Self::knowing(Formats::all())
+    pub fn new(hints: Hints) -> Self {
+        let mut digester = Self::knowing(Formats::all());
+        digester.reader.telling.echo(hints.command);
+        digester
     }
 
     /// A digester that knows no tool and goes by general signals alone, to measure those apart.
@@ -67,6 +76,16 @@ impl Digester {
     /// A digester that knows one of [`formats`] alone, to try that apart.
     pub fn with_format(name: &str) -> Self {
         Self::knowing(Formats::only(name))
+    }
+
+    /// Tells it what the same command printed when it last passed: lines that stood there, too, are
+    /// not what failed.
+    #[must_use]
+    pub fn with_last_green(mut self, passed: LastGreen) -> Self {
+        let passed = Arc::new(passed.finish());
+        self.reader.findings.since(Arc::clone(&passed));
+        self.reader.telling.since(passed);
+        self
     }
 
     fn knowing(formats: Formats) -> Self {

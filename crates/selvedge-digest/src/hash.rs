@@ -1,11 +1,14 @@
 //! A hash that is quick on short keys. Nobody gains by making lines of a log collide, so it need
 //! not withstand anybody.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are hashed quickly.
 pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+
+/// A set whose members are hashed quickly.
+pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<Quick>>;
 
 /// Takes eight bytes at a time, by a rotation and a multiplication.
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,5 +13,5 @@ mod weight;
 use boundary::{Boundary, boundary, is_marker};
 pub(crate) use select::{Passage, rank};
 pub(crate) use telling::{Lines, Telling};
-use template::template;
+pub(crate) use template::template;
 use weight::{is_chatter, message, weight};

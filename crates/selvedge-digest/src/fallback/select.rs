@@ -22,6 +22,9 @@ const PASSAGES: usize = 800;
 const AFTER: usize = 12;
 const BEFORE: usize = 4;
 
+/// How near to a new line those are worth telling that stood in the last output that passed.
+const NEAR: usize = 2;
+
 /// The most telling lines, in the order of the log, and how many lines say something of a place in
 /// a file. `claimed` are the lines that belong to failures which are recorded already, in order.
 pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passage>, u64) {
@@ -37,13 +40,17 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passag
         shine(&lines.kept, &mut values, index, value);
     }
     closing(&lines, &mut values);
+    let news = near_news(&lines);
     fold_repeats(&lines.kept, &mut values);
     let mut passages: Vec<Passage> = lines
         .kept
         .into_iter()
         .zip(values)
-        .filter(|(kept, _)| says_something(&kept.text) && !is_claimed(kept.number, claimed))
-        .map(|(kept, value)| Passage {
+        .zip(news)
+        .filter(|((kept, _), news)| {
+            *news && says_something(&kept.text) && !is_claimed(kept.number, claimed)
+        })
+        .map(|((kept, value), _)| Passage {
             number: kept.number,
             text: kept.text.into_owned(),
             value,
@@ -155,6 +162,22 @@ fn fold_repeats(kept: &[Kept<'_>], values: &mut [f32]) {
 fn says_something(text: &str) -> bool {
     let drawn = |c: char| !c.is_alphanumeric() && c != '^';
     !text.chars().all(drawn) && !is_marker(text)
+}
+
+/// For each line whether it is new since the last output that passed, or near one that is. Where
+/// nothing is new, all of it counts.
+fn near_news(lines: &Lines) -> Vec<bool> {
+    let new = |kept: &Kept<'_>| !kept.text.is_empty() && !lines.green.stood(&kept.text);
+    let new: Vec<bool> = lines.kept.iter().map(new).collect();
+    if !new.contains(&true) {
+        return vec![true; new.len()];
+    }
+    (0..new.len())
+        .map(|index| {
+            let end = new.len().min(index + NEAR + 1);
+            new[index.saturating_sub(NEAR)..end].contains(&true)
+        })
+        .collect()
 }
 
 /// What a linter says of one place, and then of others, is new once. Returns how many such lines

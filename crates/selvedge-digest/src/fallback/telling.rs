@@ -3,10 +3,12 @@
 //! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::{Boundary, boundary, template, weight};
 use crate::formats::Claim;
 use crate::hash::QuickMap;
+use crate::last_green::SeenBefore;
 use crate::line::{Line, Signals, words};
 
 /// The most bytes of text that are kept.
@@ -25,6 +27,8 @@ const TRAIL: u32 = 24;
 const REPEATS: u32 = 40;
 /// How many templates are counted.
 const TEMPLATES: usize = 50_000;
+/// A command so short that it might end any line is not looked for.
+const COMMAND_BYTES: usize = 4;
 /// From this weight on a line is counted as one that tells of trouble.
 const TELLING: u32 = 3;
 /// Without any of these a line has no weight, and needs no close look.
@@ -65,9 +69,22 @@ pub(crate) struct Telling {
     lines: u64,
     weighty: u64,
     document: bool,
+    green: Arc<SeenBefore>,
+    /// The command whose output this is, if it is known.
+    command: Option<String>,
 }
 
 impl Telling {
+    /// Where a line ends in this command, the command's output begins.
+    pub(crate) fn echo(&mut self, command: Option<String>) {
+        self.command = command.filter(|command| command.len() >= COMMAND_BYTES);
+    }
+
+    /// Lines that stood in the last output that passed speak of no failure.
+    pub(crate) fn since(&mut self, green: Arc<SeenBefore>) {
+        self.green = green;
+    }
+
     /// Looks at the lines of the next block, and what the formats said of each.
     pub(crate) fn block(&mut self, lines: &[(Line<'_>, Claim)]) {
         let mut recent = std::mem::take(&mut self.recent);
@@ -135,6 +152,7 @@ impl Telling {
             total: self.lines,
             telling: self.weighty,
             document: self.document,
+            green: self.green,
         }
     }
 
@@ -143,7 +161,7 @@ impl Telling {
         if claim == Claim::Noise || !line.signals.intersects(SIGNALS) {
             return Seen {
                 weight: 0,
-                boundary: boundary(line),
+                boundary: self.boundary(line),
                 times: 0,
             };
         }
@@ -153,14 +171,24 @@ impl Telling {
             return *seen;
         }
         let seen = Seen {
-            weight: weight(line),
-            boundary: boundary(line),
+            weight: if self.green.stood(line.text) {
+                0
+            } else {
+                weight(line)
+            },
+            boundary: self.boundary(line),
             times: 0,
         };
         if self.seen.len() < TEMPLATES {
             self.seen.insert(key, seen);
         }
         seen
+    }
+
+    fn boundary(&self, line: &Line<'_>) -> Option<Boundary> {
+        let echo = |command: &String| line.text.ends_with(command);
+        let begins = self.command.as_ref().is_some_and(echo);
+        boundary(line).or(begins.then_some(Boundary::Begin))
     }
 
     /// Keeps the last `count` of the recent lines, unless they are kept already.
@@ -201,7 +229,7 @@ impl Telling {
 }
 
 /// The lines that were kept, and what is known of the log as a whole.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Lines {
     pub(crate) kept: Vec<Kept<'static>>,
     /// Where the first command that failed was said to have failed.
@@ -214,6 +242,8 @@ pub(crate) struct Lines {
     pub(crate) telling: u64,
     /// The log begins as an XML document does.
     pub(crate) document: bool,
+    /// The last output that passed.
+    pub(crate) green: Arc<SeenBefore>,
 }
 
 impl Kept<'_> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Found, Severity};
+use crate::last_green::Key;
 use crate::line::Line;
 use crate::record::{Failure, FailureKind, SUMMARY_CHARS, Source};
 
@@ -18,6 +19,7 @@ const MESSAGE_BYTES: usize = 4000;
 pub(crate) struct Draft {
     pub(crate) failure: Failure,
     pub(crate) severity: Severity,
+    heading: Option<Key>,
     first: u64,
     last: u64,
     head: Vec<String>,
@@ -30,6 +32,7 @@ impl Draft {
     pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Self {
         let mut draft = Self::structured(kind, tool, line.number);
         draft.failure.source = Source::Text;
+        draft.heading = Some(Key::of(line.text));
         draft
     }
 
@@ -45,6 +48,7 @@ impl Draft {
         Self {
             failure,
             severity: Severity::Error,
+            heading: None,
             first: number,
             last: number,
             head: Vec::new(),
@@ -137,6 +141,7 @@ impl Draft {
             failure: self.failure,
             severity: self.severity,
             lines: self.first..=self.last,
+            heading: self.heading,
         }
     }
 }

@@ -5,12 +5,14 @@ mod runs;
 
 use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 pub(crate) use draft::Draft;
 pub(crate) use runs::{Outcome, Runs, Totals};
 
 use crate::hash::{Quick, QuickMap};
-use crate::record::Failure;
+use crate::last_green::{Key, SeenBefore};
+use crate::record::{Failure, FailureKind};
 
 /// How many failures are kept; more are counted.
 const FAILURES: usize = 400;
@@ -38,11 +40,16 @@ pub(crate) struct Found {
     pub(crate) failure: Failure,
     pub(crate) severity: Severity,
     pub(crate) lines: RangeInclusive<u64>,
+    /// What the first of these lines shares with others, if it is a text for people.
+    pub(crate) heading: Option<Key>,
 }
 
 /// What the formats found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    green: Arc<SeenBefore>,
+    /// How many reports stood in the last output that passed.
+    stood_before: u64,
     found: Vec<Found>,
     /// Where the failure with this hash stands in `found`, if there was room for it.
     index: QuickMap<u64, Option<usize>>,
@@ -63,6 +70,11 @@ impl Findings {
         if self.notes.len() < NOTES && !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+
+    /// Reports that stood in the last output that passed are no failures.
+    pub(crate) fn since(&mut self, green: Arc<SeenBefore>) {
+        self.green = green;
     }
 
     /// Names a tool whose output was recognised.
@@ -93,6 +105,11 @@ impl Findings {
     /// Records a failure; one that was reported before, word for word, is only counted.
     pub(crate) fn add(&mut self, mut found: Found) {
         self.reports += 1;
+        let is_test = found.failure.kind == FailureKind::Test;
+        if !is_test && found.heading.is_some_and(|key| self.green.holds(key)) {
+            self.stood_before += 1;
+            return;
+        }
         let key = key_of(&found.failure);
         if let Some(known) = self.index.get(&key) {
             if let Some(old) = known.and_then(|index| self.found.get_mut(index)) {
@@ -149,6 +166,7 @@ impl Findings {
             tools: self.tools.into_iter().map(str::to_owned).collect(),
             flooded,
             notes: self.notes,
+            stood_before: self.stood_before,
             runs: self.runs,
         }
     }
@@ -168,6 +186,8 @@ pub(crate) struct Outcomes {
     pub(crate) flooded: bool,
     /// What does not add up.
     pub(crate) notes: Vec<String>,
+    /// How many reports stood in the last output that passed, and are left out.
+    pub(crate) stood_before: u64,
     pub(crate) runs: Runs,
 }
 

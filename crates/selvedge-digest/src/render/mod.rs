@@ -171,6 +171,7 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
     share_members(&mut told, page, total, total * shares.members);
     share_bodies(&mut told, page, total, total * shares.bodies);
     for told in &told {
+        page.tell(told.group.first.id.as_deref().unwrap_or_default());
         page.write(&told.headline);
         for line in also(&told.members) {
             page.write(&line);
@@ -257,6 +258,16 @@ fn share_bodies(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usi
     }
 }
 
+/// Whether a line says more than a frame or an arrow to the place that the headline names.
+fn says_more(line: &str, failure: &Failure) -> bool {
+    if let (Some(file), Some(number)) = (&failure.file, failure.line)
+        && let Some((before, after)) = line.split_once(&format!("{file}:{number}"))
+    {
+        return before.chars().chain(after.chars()).any(char::is_alphabetic);
+    }
+    line.contains(|c: char| c.is_alphanumeric() || matches!(c, '^' | '~'))
+}
+
 /// What more there is to say of a failure, the most telling first.
 fn body(failure: &Failure) -> Vec<&str> {
     let message = failure.message.as_deref().unwrap_or_default();
@@ -264,7 +275,7 @@ fn body(failure: &Failure) -> Vec<&str> {
     message
         .lines()
         .chain(excerpt.lines())
-        .filter(|line| !line.trim().is_empty())
+        .filter(|line| says_more(line, failure))
         .collect()
 }
 

@@ -7,6 +7,9 @@ use crate::budget::estimate_tokens;
 /// The longest line of a digest, in bytes.
 const LINE_BYTES: usize = 300;
 
+/// A shorter id may stand in any line by chance.
+const ID_BYTES: usize = 12;
+
 /// What a line costs within a text, its newline included.
 pub(super) fn cost(line: &str) -> usize {
     let head = clip(line);
@@ -28,6 +31,8 @@ pub(super) struct Page {
     left: usize,
     /// The lines that stand in it, so that none is said twice.
     said: HashSet<String>,
+    /// The ids of tests that stand in it.
+    ids: Vec<String>,
 }
 
 impl Page {
@@ -36,6 +41,7 @@ impl Page {
             text: String::new(),
             left: tokens,
             said: HashSet::new(),
+            ids: Vec::new(),
         }
     }
 
@@ -71,9 +77,16 @@ impl Page {
         }
     }
 
-    /// Whether this line stands in the text already.
+    /// Notes that the failure with this id is told.
+    pub(super) fn tell(&mut self, id: &str) {
+        if id.len() >= ID_BYTES {
+            self.ids.push(id.to_owned());
+        }
+    }
+
+    /// Whether this line stands in the text already, or names a failure that does.
     pub(super) fn says(&self, line: &str) -> bool {
-        self.said.contains(clip(line).trim())
+        self.said.contains(clip(line).trim()) || self.ids.iter().any(|id| line.contains(id))
     }
 
     /// Gives back what was set aside.

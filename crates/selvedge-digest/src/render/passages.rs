@@ -1,5 +1,7 @@
 //! The telling lines that belong to no recognised failure, as far as there is room for them.
 
+use std::collections::HashSet;
+
 use super::count;
 use super::page::{Page, cost};
 use crate::analysis::Analysis;
@@ -15,14 +17,24 @@ impl Passages {
     /// tokens are left.
     pub(super) fn choose(&mut self, analysis: &Analysis, page: &mut Page, least: f32, left: usize) {
         let value = |index: usize| analysis.passages[index].value;
+        let text = |index: usize| analysis.passages[index].text.as_str();
         let mut order: Vec<usize> = (0..analysis.passages.len())
             .filter(|&index| value(index) >= least && !self.chosen.contains(&index))
             .collect();
         order.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
+        let mut said: HashSet<&str> = self
+            .chosen
+            .iter()
+            .map(|&index| text(index).trim())
+            .collect();
         for index in order {
-            let text = &analysis.passages[index].text;
+            let text = text(index);
             let price = cost(text) + 1;
-            if !page.says(text) && price + left <= page.left() && page.reserve(price) {
+            if said.insert(text.trim())
+                && !page.says(text)
+                && price + left <= page.left()
+                && page.reserve(price)
+            {
                 self.chosen.push(index);
             }
             if page.left() < left + 6 {

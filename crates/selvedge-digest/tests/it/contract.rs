@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use selvedge_digest::{Analysis, Budget, Digester, Exit, Hints, analyse, render_shared};
+use selvedge_digest::{Analysis, Budget, Digester, Exit, Hints, LastGreen, analyse, render_shared};
 
 use crate::recorded::{log, read};
 
@@ -96,6 +96,40 @@ fn what_failed_goes_before_warnings() {
 }
 
 #[test]
+fn reports_that_stood_in_the_last_output_that_passed_are_no_failures() {
+    let old = "src/old.c:3:7: error: ignored for years\n";
+    let new = "src/new.c:9:1: error: expected ';'\n";
+    let mut passed = LastGreen::default();
+    passed.write_all(old.as_bytes()).unwrap();
+    let mut digester = Digester::new(Hints::default()).with_last_green(passed);
+    digester.write_all(old.as_bytes()).unwrap();
+    digester.write_all(new.as_bytes()).unwrap();
+    let analysis = digester.finish(Exit::Code(1));
+    let files: Vec<_> = analysis
+        .failures
+        .iter()
+        .map(|f| f.file.as_deref())
+        .collect();
+    assert_eq!(files, [Some("src/new.c")]);
+    assert_eq!(
+        analysis.notes,
+        ["1 more report stood in the last output that passed"]
+    );
+}
+
+#[test]
+fn the_output_of_a_command_begins_where_its_line_is_repeated() {
+    let told = |hints| {
+        let mut text: String = (0..90).map(|n| format!("error: old {n}\n")).collect();
+        text.push_str("> loom weave --all\nthe shuttle is stuck\nloom: exited with code 3\n");
+        let analysis = analyse(text.as_bytes(), hints, Exit::Code(3));
+        analysis.render(Budget::tokens(60)).text
+    };
+    assert!(told(Hints::command("loom weave --all")).contains("the shuttle is stuck"));
+    assert!(!told(Hints::default()).contains("the shuttle is stuck"));
+}
+
+#[test]
 fn trouble_within_a_run_that_passed_explains_little() {
     let mut text: String = (0..60)
         .map(|n| {
@@ -161,32 +195,6 @@ fn tap_is_read_with_its_diagnostics() {
             ),
         ]
     );
-}
-
-#[test]
-fn a_coverage_table_after_the_failures_hides_none_of_them() {
-    let mut text = String::from_utf8(log("pytest_quiet.log")).unwrap();
-    let summary = text.find("=== short test summary").unwrap();
-    let table: String = (0..121)
-        .map(|n| {
-            format!(
-                "src/pkg/module_{n}.py    1{n}   {n}   9{}%   1{n}-2{n}, 3{n}\n",
-                n % 10
-            )
-        })
-        .collect();
-    let at = text[..summary].rfind('\n').unwrap() + 1;
-    text.insert_str(at, &table);
-    let digest = fails(&text).render(Budget::default()).text;
-    for (id, line) in [
-        ("test_shop.py::TestReceipt::test_till", 15),
-        ("test_shop.py::test_total[prices1-3]", 20),
-        ("test_shop.py::test_total[prices2-6]", 20),
-        ("test_shop.py::TestReceipt::test_load", 9),
-    ] {
-        let told = format!("{id} (line {line})");
-        assert!(digest.contains(&told), "{told} in {digest}");
-    }
 }
 
 #[test]

@@ -13,3 +13,4 @@ mod promises;
 mod properties;
 mod recorded;
 mod records;
+mod reference;

@@ -1,0 +1,134 @@
+//! The reference logs of the digest's bar: whatever stands around six failed tests of pytest, the
+//! digest names each of them and all three places where they failed.
+
+use std::fmt::Write;
+
+use selvedge_digest::{Budget, Exit, Hints, analyse};
+
+use crate::recorded::log;
+
+const FAILED: [&str; 6] = [
+    "tests/test_shop.py::test_total[prices0]",
+    "tests/test_shop.py::test_total[prices1]",
+    "tests/test_shop.py::test_nothing",
+    "tests/test_shop.py::test_till_is_closed",
+    "tests/test_shop.py::TestStock::test_silk",
+    "tests/test_shop.py::TestStock::test_wool",
+];
+const PLACES: [(&str, u32); 3] = [
+    ("tests/test_shop.py", 12),
+    ("shop/till.py", 4),
+    ("shop/stock.py", 6),
+];
+
+/// The section of failures as it was recorded, ending in a newline.
+fn failures() -> String {
+    String::from_utf8(log("reference_failures.log")).unwrap()
+}
+
+/// The closing lines for these tests.
+fn summary(passed: usize) -> String {
+    let mut text = String::from(
+        "=========================== short test summary info ============================\n",
+    );
+    for n in 0..passed {
+        writeln!(text, "PASSED tests/test_shop.py::test_prints[{n}]").unwrap();
+    }
+    for id in FAILED {
+        writeln!(text, "FAILED {id} - see above").unwrap();
+    }
+    text.push_str(
+        "======================== 6 failed, 120 passed in 0.45s =========================\n",
+    );
+    text
+}
+
+/// What passing tests printed, as `-rA` tells it.
+fn passes(tests: usize) -> String {
+    let mut text = String::from(
+        "==================================== PASSES ====================================\n",
+    );
+    for n in 0..tests {
+        writeln!(
+            text,
+            "________________________________ test_prints[{n}] ________________________________"
+        )
+        .unwrap();
+        text.push_str(
+            "----------------------------- Captured stdout call -----------------------------\n",
+        );
+        for k in 0..34 {
+            writeln!(
+                text,
+                "weaving thread {n}.{k} of the cloth, error margin 0.{k}"
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+/// The table of a coverage tool.
+fn coverage() -> String {
+    let mut text = String::from("Name                    Stmts   Miss  Cover   Missing\n");
+    for n in 0..119 {
+        writeln!(
+            text,
+            "shop/module_{n}.py    1{n}   {n}   9{}%   1{n}-2{n}, 3{n}",
+            n % 10
+        )
+        .unwrap();
+    }
+    text.push_str("TOTAL                   14280   7021    51%\n");
+    text
+}
+
+/// All ids and places are recorded, and stand in the digest.
+fn check(log: &str) {
+    let analysis = analyse(log.as_bytes(), Hints::command("pytest"), Exit::Code(1));
+    let ids: Vec<_> = analysis
+        .failures
+        .iter()
+        .filter_map(|f| f.id.as_deref())
+        .collect();
+    assert_eq!(ids, FAILED);
+    let digest = analysis.render(Budget::default());
+    assert!(digest.tokens_estimated <= 500);
+    for id in FAILED {
+        // A group tells the module of its members once.
+        let own = id.rsplit("::").next().unwrap();
+        assert!(digest.text.contains(own), "{id} in {}", digest.text);
+    }
+    for (file, line) in PLACES {
+        let recorded =
+            |f: &selvedge_digest::Failure| f.file.as_deref() == Some(file) && f.line == Some(line);
+        assert!(analysis.failures.iter().any(recorded), "{file}:{line}");
+        let told = [format!("{file}:{line}"), format!("(line {line})")];
+        assert!(
+            told.iter().any(|told| digest.text.contains(told)),
+            "{told:?} in {}",
+            digest.text
+        );
+    }
+}
+
+#[test]
+fn a_quiet_run_of_seven_kilobytes() {
+    let log = format!("{}FFFFFF\n{}{}", ".".repeat(120), failures(), summary(0));
+    assert!((6_000..8_000).contains(&log.len()), "{}", log.len());
+    check(&log);
+}
+
+#[test]
+fn a_quarter_of_a_megabyte_that_tells_of_every_test() {
+    let log = format!("{}{}{}", failures(), passes(120), summary(120));
+    assert!((220_000..260_000).contains(&log.len()), "{}", log.len());
+    check(&log);
+}
+
+#[test]
+fn a_coverage_table_of_121_lines_after_the_failures() {
+    let table = coverage();
+    assert_eq!(table.lines().count(), 121);
+    check(&format!("{}{table}{}", failures(), summary(0)));
+}
