@@ -287,7 +287,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__digest)
-            opts="-h --cmd --exit --tokens --json --help"
+            opts="-h --cmd --last-green --exit --tokens --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -295,6 +295,21 @@ _selvedge() {
             case "${prev}" in
                 --cmd)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --last-green)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --exit)
@@ -644,7 +659,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --agent-cmd --check --retries --tier --timeout --verification-timeout --max-cost --max-turns --dir --no-verify --format --help"
+            opts="-h --file --agent --agent-cmd --check --retries --tier --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -679,6 +694,10 @@ _selvedge() {
                     return 0
                     ;;
                 --verification-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --baseline)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -47,6 +47,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Co
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Time for each agent session [default: 30m]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-cost -d 'Cap on the cost of the whole run' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-turns -d 'Cap on the model turns of each session, where the agent counts them' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
@@ -77,7 +78,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d '
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: a hint' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: where a line of the output repeats it, its own begins' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l last-green -d 'What it printed when it last passed: lines that stood there, too, are not what failed' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l exit -d 'How it exited. Without it a digest never says that all is well' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l tokens -d 'Most tokens (o200k) that the digest may have' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l json -d 'Print the records as JSON instead'

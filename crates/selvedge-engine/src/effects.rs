@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    Baseline, EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus, SnapshotMoment, Step,
-    Timestamp, TreeId,
+    Baseline, CheckStatus, EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus,
+    SnapshotMoment, Step, Timestamp, TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -177,6 +177,7 @@ impl Site {
                 run_dir: self.run_dir.clone(),
                 tag: format!("{}.baseline", run.run_id),
                 outputs: "baseline".to_owned(),
+                last_green: Vec::new(),
                 lock: self.lock(),
                 supervisor: self.checks.clone(),
             },
@@ -221,8 +222,26 @@ impl Site {
                 .map(passed_before)
                 .collect(),
             triage: true,
+            last_green: self.last_green(run),
             started_at: now,
         }
+    }
+
+    /// For each check, the output that it had when it last passed.
+    fn last_green(&self, run: &Run) -> Vec<Option<PathBuf>> {
+        let mut last: Vec<Option<PathBuf>> = Vec::new();
+        let before = run.baseline.iter().map(|baseline| &baseline.checks);
+        let attempts = run.reported().map(|(_, report)| &report.checks);
+        for checks in before.chain(attempts) {
+            last.resize(last.len().max(checks.len()), None);
+            for (known, check) in last.iter_mut().zip(checks) {
+                let passed = check.status == CheckStatus::Pass;
+                if let Some(output) = check.output_ref.as_ref().filter(|_| passed) {
+                    *known = Some(self.run_dir.join(&output.file));
+                }
+            }
+        }
+        last
     }
 }
 

@@ -215,9 +215,12 @@ pub(crate) struct VerifyArgs {
 /// `selvedge digest`
 #[derive(Debug, Args)]
 pub(crate) struct DigestArgs {
-    /// The command that printed it: a hint.
+    /// The command that printed it: where a line of the output repeats it, its own begins.
     #[arg(long, value_name = "CMD")]
     pub(crate) cmd: Option<String>,
+    /// What it printed when it last passed: lines that stood there, too, are not what failed.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) last_green: Option<PathBuf>,
     /// How it exited. Without it a digest never says that all is well.
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) exit: Option<String>,

@@ -60,7 +60,8 @@ impl CommandCheck {
             },
         };
         let command = self.command(scene, cwd);
-        let (reader, reading) = digesting::pair(&self.line);
+        let passed = digesting::last_green(scene.last_green.clone()).await;
+        let (reader, reading) = digesting::pair(&self.line, passed);
         let file = scene.run_dir.join(&scene.output_file);
         let plan = Plan {
             stdout: StreamPlan::to_file(file).with_consumer(reader),

@@ -1,9 +1,11 @@
 //! The digest reading a check's output along, on the capture's own thread.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use selvedge_digest::{Analysis, Digester, Exit, Hints};
+use selvedge_digest::{Analysis, Digester, Exit, Hints, LastGreen};
 
 use crate::process::capture::Consumer;
 
@@ -16,10 +18,29 @@ pub(super) struct Reader {
 /// The end that is kept: what was read, once the capture is over.
 pub(super) struct Reading(Arc<Mutex<Option<Digester>>>);
 
+/// How much of an output that passed is read again, in bytes.
+const PASSED_BYTES: u64 = 64 << 20;
+
+/// What the check printed when it last passed, if it did; a file that cannot be read helps nobody
+/// and harms nobody.
+pub(super) async fn last_green(file: Option<PathBuf>) -> LastGreen {
+    let Some(file) = file else {
+        return LastGreen::default();
+    };
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut passed = LastGreen::default();
+        if let Ok(file) = File::open(file) {
+            let _ = std::io::copy(&mut file.take(PASSED_BYTES), &mut passed);
+        }
+        passed
+    });
+    reading.await.unwrap_or_default()
+}
+
 /// Both ends of one digest.
-pub(super) fn pair(command: &str) -> (Reader, Reading) {
+pub(super) fn pair(command: &str, passed: LastGreen) -> (Reader, Reading) {
     let done = Arc::new(Mutex::new(None));
-    let digester = Some(Digester::new(Hints::command(command)));
+    let digester = Some(Digester::new(Hints::command(command)).with_last_green(passed));
     (
         Reader {
             digester,

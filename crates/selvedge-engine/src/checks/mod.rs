@@ -33,6 +33,8 @@ pub struct Scene {
     pub run_dir: PathBuf,
     /// Name of this check's output file in there.
     pub output_file: String,
+    /// What the same check printed when it last passed in this run.
+    pub last_green: Option<PathBuf>,
     /// Marks every process of the check in its environment.
     pub tag: String,
     /// Held for as long as anything of the check's process tree lives.

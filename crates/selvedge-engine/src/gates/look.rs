@@ -22,6 +22,8 @@ pub(crate) struct Place {
     pub(crate) tag: String,
     /// Begins the name of every output's file.
     pub(crate) outputs: String,
+    /// For each step, what it printed when it last passed.
+    pub(crate) last_green: Vec<Option<PathBuf>>,
     /// Held for as long as anything of a check's process tree lives.
     pub(crate) lock: PathBuf,
     /// How to start a supervised process.
@@ -84,6 +86,7 @@ impl Place {
             workspace: self.workspace.clone(),
             run_dir: self.run_dir.clone(),
             output_file: format!("{}.check-{number}.out", self.outputs),
+            last_green: self.last_green.get(index).cloned().flatten(),
             tag: format!("{}.check-{number}", self.tag),
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),

@@ -50,6 +50,8 @@ pub struct Verification {
     pub baseline: Vec<Option<bool>>,
     /// Whether a check that failed is run again, to tell a flake from a failure.
     pub triage: bool,
+    /// For each step, what it printed when it last passed in this run.
+    pub last_green: Vec<Option<PathBuf>>,
     /// When it begins.
     pub started_at: Timestamp,
 }
@@ -100,6 +102,7 @@ impl Verification {
             run_dir: self.run_dir.clone(),
             tag: self.tag.clone(),
             outputs: format!("attempt-{}", self.run_number),
+            last_green: self.last_green.clone(),
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
         }

@@ -1,10 +1,10 @@
 //! `selvedge digest`: a tool's output from standard input, digested.
 
+use std::fs::File;
 use std::io::{Read, Write};
 
 use selvedge_core::model::exit_code;
-use selvedge_digest::{Budget, Digester, Exit, Hints};
-use serde_json::json;
+use selvedge_digest::{Budget, Digester, Exit, Hints, LastGreen};
 
 use crate::cli::DigestArgs;
 use crate::error::CliError;
@@ -20,37 +20,47 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let mut digester = Digester::new(hints);
-    let mut input = std::io::stdin().lock();
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        match input.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(length) => digester
-                .write_all(chunk.get(..length).unwrap_or_default())
-                .map_err(CliError::infrastructure)?,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                return Err(CliError::infrastructure(format!(
-                    "cannot read standard input: {error}"
-                )));
-            }
-        }
+    if let Some(path) = &args.last_green {
+        let mut passed = LastGreen::default();
+        let name = path.display();
+        let file = File::open(path)
+            .map_err(|error| CliError::usage(format!("--last-green {name}: {error}")))?;
+        copy(file, &mut passed, &name)?;
+        digester = digester.with_last_green(passed);
     }
+    copy(std::io::stdin().lock(), &mut digester, &"standard input")?;
     let analysis = digester.finish(exit);
     if args.json {
-        out::print(&json!({
-            "failures": analysis.failures,
-            "failures_total": analysis.failures_total,
-            "tests": analysis.tests,
-            "tools": analysis.tools,
-            "notes": analysis.notes,
-        }));
+        out::print(&analysis);
     } else {
         // A reader that has gone away is no error.
         let digest = analysis.render(Budget::tokens(args.tokens)).text;
         let _ = writeln!(std::io::stdout().lock(), "{}", digest.trim_end());
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// Writes all that can be read.
+fn copy(
+    mut from: impl Read,
+    to: &mut impl Write,
+    name: &dyn std::fmt::Display,
+) -> Result<(), CliError> {
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to
+                .write_all(chunk.get(..length).unwrap_or_default())
+                .map_err(CliError::infrastructure)?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                return Err(CliError::infrastructure(format!(
+                    "cannot read {name}: {error}"
+                )));
+            }
+        }
+    }
 }
 
 /// An exit status as shells say it: a code, or nothing known. Codes above 128 are signals.

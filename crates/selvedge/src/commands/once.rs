@@ -35,6 +35,7 @@ pub(super) async fn once(
         trees: None,
         baseline: Vec::new(),
         triage: false,
+        last_green: Vec::new(),
         started_at: Timestamp::now(),
     };
     let never = CancellationToken::new();

@@ -141,8 +141,30 @@ fn a_digest_of_a_failure_never_says_that_all_is_well() {
         .json();
     assert_eq!(records["failures"][0]["file"], "src/lib.rs");
     assert_eq!(records["failures"][0]["line"], 3);
+    assert_eq!(records["exit"], serde_json::json!({"code": 101}));
     env.selvedge(["digest", "--exit", "many"])
         .stdin(log)
+        .run()
+        .assert_code(2);
+}
+
+#[test]
+fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
+    let env = stage();
+    let noise: String = (0..300)
+        .map(|n| format!("ERROR: loom {n} is dusty\n"))
+        .collect();
+    env.write("green.log", &noise);
+    let args = ["digest", "--exit", "1", "--last-green", "green.log"];
+    let log = format!("{noise}row 7 differs\n");
+    let digest = env.selvedge(args).stdin(log.as_str()).run();
+    digest.assert_code(0);
+    assert!(digest.stdout.contains("row 7 differs"), "{}", digest.stdout);
+    let old = digest.stdout.matches("is dusty").count();
+    assert!(old <= 2, "{}", digest.stdout);
+    let missing = ["digest", "--last-green", "missing.log"];
+    env.selvedge(missing)
+        .stdin(log.as_str())
         .run()
         .assert_code(2);
 }

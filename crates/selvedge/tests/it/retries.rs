@@ -167,3 +167,21 @@ fn verify_looks_once_and_never_retries() {
         "verifying leaves no run behind"
     );
 }
+
+#[test]
+fn what_a_check_printed_when_it_passed_does_not_explain_why_it_fails_now() {
+    let env = stage();
+    env.write(
+        "looms.sh",
+        "for n in $(seq 200); do echo \"ERROR: loom $n is dusty\"; done\n\
+         [ \"$(cat number)\" != 2 ] || { echo 'row 7 differs'; exit 1; }\n",
+    );
+    let agent = agent(&env, "echo $SELVEDGE_RUN_NUMBER > number");
+    let more = ["--check", "test $(cat number) = 3"];
+    run_json(&env, &agent, "sh looms.sh", &more).assert_code(0);
+    let correction = prompt(&env, 3);
+    assert!(correction.contains("row 7 differs"), "{correction}");
+    // No more of it than the lines around what is new.
+    let old = correction.matches("is dusty").count();
+    assert!(old <= 2, "{correction}");
+}
