@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
     Baseline, CheckStatus, EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus,
@@ -214,6 +215,9 @@ impl Site {
                 }),
                 _ => None,
             },
+            // A glob that does not parse was refused before the run was created.
+            protection: protection(run).ok(),
+            began: run.created_at,
             baseline: run
                 .spec
                 .steps()
@@ -243,6 +247,11 @@ impl Site {
         }
         last
     }
+}
+
+fn protection(run: &Run) -> Result<Protection, BadGlob> {
+    let spec = &run.spec;
+    Protection::new(&spec.protect, &spec.allow, &spec.description)
 }
 
 /// No answer when it was stopped: the effect stays pending.

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use selvedge_core::config::Resolved;
+use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
     AgentKind, AgentSpec, BaselineMode, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
 };
@@ -51,8 +52,13 @@ pub(crate) fn resolve(
     }
     let notices = notices(settings, &agent, &verification, in_git);
     let snapshots = settings.snapshots && in_git;
+    let allow = [&settings.allow[..], &task.allow[..]].concat();
+    let protect = protect(settings, &verification);
+    Protection::new(&protect, &allow, "").map_err(CliError::usage)?;
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
+        protect,
+        allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         description: task.description.clone(),
@@ -72,6 +78,19 @@ pub(crate) fn resolve(
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Plan { spec, notices })
+}
+
+/// The user's own globs, and the scripts that the checks run.
+fn protect(settings: &Resolved, verification: &VerificationPlan) -> Vec<Rule> {
+    let steps = match verification {
+        VerificationPlan::Steps { steps } => &steps[..],
+        VerificationPlan::Skip | VerificationPlan::AutoPass => &[],
+    };
+    let run = steps
+        .iter()
+        .filter(|step| matches!(step.kind, StepKind::Command | StepKind::TestPasses));
+    let scripts = run.flat_map(|step| scripts_of(&step.target));
+    scripts.chain(settings.protect.iter().cloned()).collect()
 }
 
 fn wants_baseline(

@@ -13,7 +13,7 @@ use super::tree::{Node, Value};
 pub const PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
-pub(super) const VARIABLES: [(&str, &str); 15] = [
+pub(super) const VARIABLES: [(&str, &str); 16] = [
     ("SELVEDGE_AGENT", "agent"),
     (
         "SELVEDGE_VERIFICATION_MAX_RETRIES",
@@ -38,6 +38,7 @@ pub(super) const VARIABLES: [(&str, &str); 15] = [
         "workspace.between_attempts",
     ),
     ("SELVEDGE_WORKSPACE_ON_EXHAUSTED", "workspace.on_exhausted"),
+    ("SELVEDGE_GUARD_POLICY", "guard.policy"),
 ];
 
 impl Layer {

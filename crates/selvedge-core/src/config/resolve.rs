@@ -12,6 +12,7 @@ use super::place::Origin;
 use super::schema::Config;
 use super::suggest;
 use super::tree::{Node, Value};
+use crate::guard::{Protection, Rule};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SessionLimits,
     Step,
@@ -47,6 +48,10 @@ pub struct Resolved {
     pub between_attempts: BetweenAttempts,
     /// Which tree stays at the end.
     pub on_exhausted: OnExhausted,
+    /// What is protected beside the built-in defaults.
+    pub protect: Vec<Rule>,
+    /// Globs of protected files that may be changed all the same.
+    pub allow: Vec<String>,
     /// What was ignored, and what was probably meant.
     pub warnings: Vec<Diagnostic>,
     pub(super) tree: Node,
@@ -164,6 +169,19 @@ impl Resolved {
             })?;
             checks.push(step);
         }
+        let policy = config.guard.policy;
+        let protect: Vec<Rule> = config
+            .guard
+            .protect
+            .into_iter()
+            .map(|glob| Rule { glob, policy })
+            .collect();
+        if let Err(bad) = Protection::new(&protect, &config.guard.allow, "") {
+            let table = Key::dotted("guard");
+            let in_allow = config.guard.allow.contains(&bad.glob);
+            let key = if in_allow { "allow" } else { "protect" };
+            return Err(complain(&table, key, &bad.to_string()));
+        }
         let max_turns = config
             .limits
             .max_turns
@@ -190,6 +208,8 @@ impl Resolved {
             snapshots: config.workspace.snapshots,
             between_attempts: config.workspace.between_attempts,
             on_exhausted: config.workspace.on_exhausted,
+            protect,
+            allow: config.guard.allow,
             warnings,
             tree,
         })

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::agent::Agent;
 use super::check::Check;
 use super::values::{Dollars, HumanDuration, Retries, Whole};
+use crate::guard::Policy;
 use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted};
 
 /// A `selvedge.toml`.
@@ -19,6 +20,7 @@ pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) budget: Budget,
     pub(super) workspace: Workspace,
+    pub(super) guard: Guard,
     #[serde(default)]
     pub(super) checks: Vec<Check>,
     pub(super) agents: BTreeMap<String, Agent>,
@@ -48,6 +50,14 @@ pub(super) struct Budget {
     pub(super) cost_usd: Option<Dollars>,
     pub(super) tokens: Option<Whole<1, { u64::MAX }>>,
     pub(super) wall: Option<HumanDuration>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Guard {
+    pub(super) protect: Vec<String>,
+    pub(super) policy: Policy,
+    pub(super) allow: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

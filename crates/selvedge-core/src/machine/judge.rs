@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::floors;
 use super::signature;
 use super::state::Run;
+use crate::guard::Action;
 use crate::model::{
     CheckReport, CheckStatus, KnownFailures, Report, ReportStatus, ReportSummary, StepKind,
 };
@@ -150,8 +151,13 @@ fn passed_earlier(run: &Run, index: usize, check: &CheckReport) -> bool {
 /// The report as a whole, after its checks were judged.
 fn sum_up(report: &mut Report) {
     report.summary = ReportSummary::of(&report.checks);
+    let refused = report.guard.as_ref().is_some_and(|guard| {
+        let mut findings = guard.findings.iter();
+        findings.any(|finding| finding.action == Action::Fail)
+    });
     report.status = match (report.status, report.summary) {
         (status @ (ReportStatus::Skip | ReportStatus::AutoPass), _) => status,
+        (ReportStatus::Pass, _) if refused => ReportStatus::Fail,
         (ReportStatus::Timeout, ReportSummary { failed: 1.., .. }) => ReportStatus::Timeout,
         (_, ReportSummary { failed: 1.., .. }) => ReportStatus::Fail,
         (_, ReportSummary { errors: 1.., .. }) => ReportStatus::Error,

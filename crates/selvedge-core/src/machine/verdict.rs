@@ -40,6 +40,14 @@ pub(super) fn of(run: &Run) -> Verdict {
         }
         ReportStatus::Error => return Verdict::Infrastructure(why_not_run(report)),
         ReportStatus::Pass => {
+            let strong = report
+                .guard
+                .as_ref()
+                .and_then(|guard| guard.strong().next());
+            if let Some(finding) = strong {
+                let (path, what) = (&finding.path, &finding.what);
+                return Verdict::NeedsReview(format!("the checks pass, but in {path}: {what}"));
+            }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
                 let why = gate.feedback.as_deref().unwrap_or("it could not decide");
                 return Verdict::NeedsReview(format!("tier {}: {why}", gate.tier));
@@ -97,6 +105,13 @@ fn passed(report: &Report) -> String {
     if tolerated > 0 {
         text += &format!(", {tolerated} known failures tolerated");
     }
+    let put_back = report
+        .guard
+        .as_ref()
+        .map_or(0, |guard| guard.offences().count());
+    if put_back > 0 {
+        text += &format!(", {put_back} changes to what judges the work put back first");
+    }
     if flaky > 0 {
         text += &format!(", {flaky} of them flaky");
     }
@@ -124,7 +139,10 @@ pub(super) fn why_not_run(report: &Report) -> String {
 /// Whether an attempt that did not pass weakened what judges it.
 fn weakened(report: &Report) -> bool {
     let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout);
-    failed && report.checks.iter().any(|check| check.marks.weakened)
+    let guard = report.guard.as_ref();
+    failed
+        && (report.checks.iter().any(|check| check.marks.weakened)
+            || guard.is_some_and(|guard| guard.offences().next().is_some()))
 }
 
 /// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the

@@ -21,8 +21,8 @@ pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use report::{
-    Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GateReport, OutputRef, Report,
-    ReportStatus, ReportSummary,
+    Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GateReport, GuardReport, GuardStatus,
+    OutputRef, Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};

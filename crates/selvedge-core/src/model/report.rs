@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{TaskId, TreeId};
 use super::task::{Step, StepKind};
+use crate::guard::{Finding, Strength};
 
 /// What the report as a whole says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -218,6 +219,56 @@ pub struct GateReport {
     pub feedback: Option<String>,
 }
 
+/// What the guard says of an attempt's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardStatus {
+    /// Nothing that decides how the checks run was touched.
+    Clean,
+    /// Something for a person or a higher tier to weigh.
+    Flagged,
+    /// The checks were weakened; what was protected was put back before they ran.
+    Tampered,
+}
+
+/// What the guard noticed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardReport {
+    /// As a whole.
+    pub status: GuardStatus,
+    /// One by one, in the order of the files.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+impl GuardReport {
+    /// Sums up findings.
+    pub fn of(findings: Vec<Finding>) -> Self {
+        let worst = findings.iter().map(|finding| finding.strength).max();
+        let status = match worst {
+            None => GuardStatus::Clean,
+            Some(Strength::Weak | Strength::Strong) => GuardStatus::Flagged,
+            Some(Strength::Offence) => GuardStatus::Tampered,
+        };
+        Self { status, findings }
+    }
+
+    /// What weakened the checks.
+    pub fn offences(&self) -> impl Iterator<Item = &Finding> {
+        self.of_strength(Strength::Offence)
+    }
+
+    /// What a person has to look at before the work counts.
+    pub fn strong(&self) -> impl Iterator<Item = &Finding> {
+        self.of_strength(Strength::Strong)
+    }
+
+    fn of_strength(&self, strength: Strength) -> impl Iterator<Item = &Finding> {
+        let findings = self.findings.iter();
+        findings.filter(move |finding| finding.strength == strength)
+    }
+}
+
 /// Counts over the checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -250,6 +301,9 @@ pub struct Report {
     /// The tiers that were asked.
     #[serde(default)]
     pub gates: Vec<GateReport>,
+    /// What the guard noticed, where there are snapshots to compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardReport>,
     /// The tree that was judged, where there was a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::TaskId;
 use super::money::MicroUsd;
 use super::task::Step;
+use crate::guard::Rule;
 
 /// How an agent is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -186,6 +187,12 @@ pub struct RunSpec {
     /// Whether a test that failed before may still fail.
     #[serde(default)]
     pub known_failures: KnownFailures,
+    /// What is protected beside the built-in defaults, the scripts of the checks included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<Rule>,
+    /// Globs of protected files that the task may change all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
     pub snapshots: bool,
     /// The program that froze this.

@@ -145,6 +145,9 @@ pub struct Task {
     /// Whether a test that failed before may still fail: `block` or `tolerate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_failures: Option<KnownFailures>,
+    /// Globs of protected files that this task may change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// Caps for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,

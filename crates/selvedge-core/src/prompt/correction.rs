@@ -9,7 +9,9 @@ use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
 use crate::machine::{Attempt, Run, circles_back_to};
-use crate::model::{BetweenAttempts, CheckReport, CheckStatus, Closing, Report, StepKind};
+use crate::model::{
+    BetweenAttempts, CheckReport, CheckStatus, Closing, GuardReport, Report, StepKind,
+};
 
 /// All that is added to the task stays below this many tokens, by the digest's own estimate, which
 /// never falls below what a tokenizer counts.
@@ -29,6 +31,10 @@ const FAILED_NAMED: usize = 5;
 const PASSED_NAMED: usize = 4;
 /// Earlier attempts that get a line; those before them get none.
 const EARLIER_LINES: usize = 3;
+/// Offences against the checks that are named.
+const OFFENCES_NAMED: usize = 4;
+/// Longest line about one of them, in characters.
+const OFFENCE_CHARS: usize = 160;
 /// Longest line about an earlier attempt, in characters.
 const EARLIER_CHARS: usize = 80;
 /// Longest quotation of a reviewer, in tokens.
@@ -48,6 +54,7 @@ struct Correction {
     passed_left_out: usize,
     earlier: Vec<String>,
     circle: Option<Circle>,
+    offences: Vec<String>,
     previous_output: Option<String>,
 }
 
@@ -133,6 +140,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         passed_left_out: passed.len().saturating_sub(PASSED_NAMED),
         earlier: earlier(run, attempt.run_number),
         circle: circle(run),
+        offences: offences(report),
         previous_output: Some(String::new()),
     }
 }
@@ -156,6 +164,20 @@ fn note(check: &CheckReport) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// What was done to the checks, and does not count.
+fn offences(report: &Report) -> Vec<String> {
+    let offences = report.guard.iter().flat_map(GuardReport::offences);
+    offences
+        .take(OFFENCES_NAMED)
+        .map(|finding| {
+            one_line(
+                &clean(&format!("{}: {}", finding.path, finding.what)),
+                OFFENCE_CHARS,
+            )
+        })
+        .collect()
 }
 
 /// What both attempts said they did, where the work goes in a circle.
@@ -262,6 +284,7 @@ fn choose_fence(run: &Run, correction: &Correction) -> String {
     let claims = correction.circle.iter().flat_map(|circle| &circle.claims);
     let bodies = digests
         .chain(claims.map(String::as_str))
+        .chain(correction.offences.iter().map(String::as_str))
         .chain(correction.previous_output.as_deref());
     fence(hasher.finish(), &bodies)
 }

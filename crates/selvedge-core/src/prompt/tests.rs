@@ -45,6 +45,8 @@ fn spec() -> RunSpec {
         on_exhausted: OnExhausted::Best,
         baseline: false,
         known_failures: KnownFailures::Block,
+        protect: Vec::new(),
+        allow: Vec::new(),
         snapshots: false,
         selvedge_version: "test".into(),
     }
@@ -79,6 +81,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             summary: ReportSummary::of(checks),
             checks: checks.to_vec(),
             gates: Vec::new(),
+            guard: None,
             tree: None,
             started_at: Timestamp::UNIX_EPOCH,
             duration_ms: 1,

@@ -1,8 +1,9 @@
 //! Gates: tiers of checks. Tier 1 is deterministic and always runs; higher tiers are asked only
-//! about work that passed below them. Beside it: the baseline, and the reruns that tell a flake from
-//! a failure.
+//! about work that passed below them. Beside it: the baseline, the guard, and the reruns that tell
+//! a flake from a failure.
 
 mod baseline;
+mod guard;
 mod look;
 mod remembered;
 mod reruns;

@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    CheckReport, CheckStatus, Report, ReportStatus, ReportSummary, Step, TaskId, Timestamp, TreeId,
-    VerificationPlan,
+    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Step, TaskId,
+    Timestamp, VerificationPlan,
 };
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
 
+use super::guard::guard;
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
 use super::trees::{Trees, settle};
@@ -46,6 +48,10 @@ pub struct Verification {
     pub supervisor: Supervisor,
     /// The trees that are judged and compared, where there are snapshots.
     pub trees: Option<Trees>,
+    /// What the attempt may not touch; nothing is guarded without.
+    pub protection: Option<Protection>,
+    /// When the run began.
+    pub began: Timestamp,
     /// Whether each step passed before the work began, where that is known.
     pub baseline: Vec<Option<bool>>,
     /// Whether a check that failed is run again, to tell a flake from a failure.
@@ -72,17 +78,19 @@ pub async fn verify(
         VerificationPlan::AutoPass => return Ok(empty(verification, ReportStatus::AutoPass)),
         VerificationPlan::Steps { steps } => steps,
     };
+    let mut trees = verification.trees.clone();
+    let guard = verification.guard(trees.as_mut()).await?;
     let place = verification.place();
-    let deadline = began + verification.limit;
+    let deadline = Instant::now() + verification.limit;
     let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
     let out_of_time = Instant::now() >= deadline;
     let mut checks = records(steps, findings);
     if verification.triage {
         verification
-            .run_failed_again(&place, steps, &mut checks, progress, cancel)
+            .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
-    if let Some(trees) = &verification.trees {
+    if let Some(trees) = &trees {
         settle(&trees.workspace, &trees.judged).await?;
     }
     let summary = ReportSummary::of(&checks);
@@ -90,6 +98,8 @@ pub async fn verify(
     Ok(Report {
         checks,
         summary,
+        guard,
+        tree: trees.map(|trees| trees.judged),
         duration_ms: millis(began.elapsed()),
         ..empty(verification, status)
     })
@@ -111,17 +121,20 @@ impl Verification {
     async fn run_failed_again(
         &self,
         place: &Place,
-        steps: &[Step],
+        trees: Option<&Trees>,
         checks: &mut [CheckReport],
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<(), CheckAborted> {
         let reruns = Reruns {
             place,
-            trees: self.trees.as_ref(),
+            trees,
             limit: self.limit,
             progress,
             cancel,
+        };
+        let VerificationPlan::Steps { steps } = &self.plan else {
+            return Ok(());
         };
         for (index, (step, check)) in steps.iter().zip(checks).enumerate() {
             let before = self.baseline.get(index).copied().flatten();
@@ -130,8 +143,16 @@ impl Verification {
         Ok(())
     }
 
-    fn tree(&self) -> Option<TreeId> {
-        self.trees.as_ref().map(|trees| trees.judged.clone())
+    /// Looks at what the attempt changed, and puts back what is protected: then other trees are
+    /// judged.
+    async fn guard(&self, trees: Option<&mut Trees>) -> Result<Option<GuardReport>, CheckAborted> {
+        let (Some(trees), Some(protection)) = (trees, self.protection.clone()) else {
+            return Ok(None);
+        };
+        let since = self.began.as_second();
+        let name = format!("{}-guarded", self.tag.replace('.', "/"));
+        let findings = guard(trees, protection, since, name).await?;
+        Ok(Some(GuardReport::of(findings)))
     }
 }
 
@@ -222,7 +243,11 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         summary: ReportSummary::default(),
         checks: Vec::new(),
         gates: Vec::new(),
-        tree: verification.tree(),
+        guard: None,
+        tree: verification
+            .trees
+            .as_ref()
+            .map(|trees| trees.judged.clone()),
         started_at: verification.started_at,
         duration_ms: 0,
     }

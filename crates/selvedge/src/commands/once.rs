@@ -33,6 +33,8 @@ pub(super) async fn once(
         lock: outputs.path().join("processes.lock"),
         supervisor: Supervisor::this_program(),
         trees: None,
+        protection: None,
+        began: Timestamp::now(),
         baseline: Vec::new(),
         triage: false,
         last_green: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use selvedge_core::guard::{Action, Finding, Strength};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     Baseline, CheckReport, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome,
@@ -161,6 +162,9 @@ impl Human {
 
     fn reported(&self, report: &Report, run: &Run) {
         self.end();
+        for finding in report.guard.iter().flat_map(|guard| &guard.findings) {
+            self.say(guarded(finding));
+        }
         for check in &report.checks {
             if let Some(note) = marks(check) {
                 let label = one_line(check.label(), ACTIVITY_WIDTH);
@@ -328,6 +332,27 @@ pub(crate) fn verdict(run: &Run) -> String {
         "show"
     };
     text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+}
+
+/// What the guard noticed, in a line.
+pub(crate) fn guarded(finding: &Finding) -> String {
+    let sign = match finding.strength {
+        Strength::Offence => style::bad("⚠"),
+        Strength::Strong => style::warning("⚠"),
+        Strength::Weak => style::dim("·"),
+    };
+    let line = finding
+        .line
+        .map(|line| format!(":{line}"))
+        .unwrap_or_default();
+    let what = one_line(&format!("{}{line}: {}", finding.path, finding.what), 160);
+    let done = match finding.action {
+        Action::PutBack => "; put back",
+        Action::Remove => "; removed",
+        Action::Fail => "; the attempt fails",
+        Action::Flag => "",
+    };
+    format!("  {sign} {what}{done}")
 }
 
 /// What the baseline, the reruns and the attempts before make of a check, in words.

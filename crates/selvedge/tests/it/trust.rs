@@ -174,3 +174,73 @@ fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
     assert_eq!(env.read("out"), "good\n");
     assert!(!env.work().join("left").exists());
 }
+
+/// A repository whose check is a script of its own.
+fn checked_by_a_script() -> TestEnv {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write("check.sh", "#!/bin/sh\ngrep -q good out\n"));
+    env.repo();
+    env
+}
+
+#[test]
+fn a_check_that_was_weakened_is_put_back_before_it_judges() {
+    let env = checked_by_a_script();
+    let cheats = agent(
+        &env,
+        "printf '#!/bin/sh\\nexit 0\\n' > check.sh; echo $RANDOM > noise",
+    );
+    let out = run_json(&env, &cheats, "./check.sh", &["--retries", "5"]);
+    out.assert_code(8);
+    assert_eq!(out.json()["verification_attempts"], 2);
+    let guard = &out.json()["verification_report"]["guard"];
+    assert_eq!(guard["status"], "tampered");
+    assert_eq!(guard["findings"][0]["path"], "check.sh");
+    assert!(env.read("check.sh").contains("grep"), "it stays put back");
+    let told = prompt(&env, 2);
+    assert!(
+        told.contains("DOES NOT COUNT") && told.contains("check.sh"),
+        "{told}"
+    );
+}
+
+#[test]
+fn work_that_is_right_passes_though_the_check_was_touched() {
+    let env = checked_by_a_script();
+    let both = agent(
+        &env,
+        "echo good > out; printf '#!/bin/sh\\nexit 0\\n' > check.sh",
+    );
+    let out = run_json(&env, &both, "./check.sh", &[]);
+    out.assert_code(0);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("put back"), "{reason}");
+    assert!(env.read("check.sh").contains("grep"));
+}
+
+#[test]
+fn a_protected_file_may_be_changed_where_the_task_asks_for_it() {
+    let env = checked_by_a_script();
+    let agent = agent(&env, "printf '#!/bin/sh\\ntrue\\n' > check.sh");
+    let task = |more: &str| {
+        format!(
+            r#"{{"description": "make it pass", {more}
+                "verification_steps": [{{"type": "command", "target": "./check.sh"}}]}}"#
+        )
+    };
+    let run = [
+        "run",
+        "--file",
+        "-",
+        "--agent-cmd",
+        &agent,
+        "--retries",
+        "0",
+    ];
+    let out = env
+        .selvedge(run)
+        .stdin(task(r#""allow": ["check.sh"],"#))
+        .run();
+    out.assert_code(0);
+    assert!(env.read("check.sh").contains("true"));
+}

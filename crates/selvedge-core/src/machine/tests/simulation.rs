@@ -81,6 +81,8 @@ pub(in crate::machine) fn spec(world: &World) -> RunSpec {
         on_exhausted: crate::model::OnExhausted::Best,
         baseline: world.baseline,
         known_failures: KnownFailures::Block,
+        protect: Vec::new(),
+        allow: Vec::new(),
         snapshots: world.snapshots,
         selvedge_version: "test".into(),
     }
@@ -117,6 +119,7 @@ pub(in crate::machine) fn report(
         summary: ReportSummary::of(&checks),
         checks,
         gates: Vec::new(),
+        guard: None,
         tree,
         started_at: Timestamp::UNIX_EPOCH,
         duration_ms: 1,

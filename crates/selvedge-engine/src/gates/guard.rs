@@ -1,0 +1,171 @@
+//! The guard at work: what an attempt changed is read from the two snapshots, judged by
+//! [`selvedge_core::guard`], and what decides how the checks run is put back before they do. The
+//! tree that is judged from then on is the one with that put back.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::guard::{
+    Action, ChangedFile, Finding, FindingKind, Protection, Strength, inspect,
+};
+use selvedge_core::model::TreeId;
+
+use super::trees::{Trees, blocking};
+use crate::checks::CheckAborted;
+use crate::workspace::{self, Content, Workspace, WorkspaceError};
+
+/// Folders of installed programs and of builds: their byte code is not the attempt's to run from.
+const NOT_OWN: [&str; 8] = [
+    ".git",
+    "node_modules",
+    ".venv",
+    "venv",
+    ".tox",
+    ".nox",
+    "site-packages",
+    "target",
+];
+
+/// Judges an attempt's changes and puts back what is protected. `since` is when the run began, in
+/// seconds since 1970.
+pub(super) async fn guard(
+    trees: &mut Trees,
+    protection: Protection,
+    since: i64,
+    name: String,
+) -> Result<Vec<Finding>, CheckAborted> {
+    let (start, judged) = (trees.start.clone(), trees.judged.clone());
+    let work = move |workspace: &Workspace| {
+        forget_bytecode(workspace.dir(), since);
+        if start == judged {
+            return Ok((Vec::new(), None));
+        }
+        let looked = Looked::at(workspace, &start, &judged, &protection)?;
+        let findings = looked.findings(&protection);
+        let put_back = looked.to_put_back(&findings);
+        if put_back.is_empty() {
+            return Ok((findings, None));
+        }
+        workspace.put_back(&stored(&start)?, &put_back)?;
+        let snapshot = workspace.snapshot(&name)?;
+        workspace.keep(&snapshot.tree, &name)?;
+        Ok((findings, Some(TreeId::new(snapshot.tree.as_str()))))
+    };
+    let workspace = trees.workspace.clone();
+    let (findings, tree) = blocking(&workspace, "the guard cannot compare the trees", work).await?;
+    if let Some(tree) = tree {
+        trees.judged = tree;
+    }
+    Ok(findings)
+}
+
+fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
+    workspace::TreeId::parse(tree.as_str())
+}
+
+/// The changed files that matter, with their bytes then and now.
+struct Looked {
+    paths: Vec<PathBuf>,
+    names: Vec<String>,
+    before: Vec<Content>,
+    after: Vec<Content>,
+}
+
+impl Looked {
+    fn at(
+        workspace: &Workspace,
+        start: &TreeId,
+        judged: &TreeId,
+        protection: &Protection,
+    ) -> Result<Self, WorkspaceError> {
+        let (start, judged) = (stored(start)?, stored(judged)?);
+        let changed = workspace.changed_files(&start, &judged)?;
+        let wanted = changed.into_iter().filter_map(|file| {
+            let name = file.path.to_string_lossy().into_owned();
+            protection.wants(&name).then_some((file.path, name))
+        });
+        let (paths, names): (Vec<_>, Vec<_>) = wanted.unzip();
+        Ok(Self {
+            before: workspace.contents(&start, &paths)?,
+            after: workspace.contents(&judged, &paths)?,
+            paths,
+            names,
+        })
+    }
+
+    fn findings(&self, protection: &Protection) -> Vec<Finding> {
+        let changes: Vec<ChangedFile<'_>> = self
+            .names
+            .iter()
+            .zip(self.before.iter().zip(&self.after))
+            .map(|(path, (before, after))| ChangedFile {
+                path,
+                before: before.bytes(),
+                after: after.bytes(),
+            })
+            .collect();
+        let mut findings = inspect(protection, &changes);
+        findings.extend(self.links(protection));
+        findings
+    }
+
+    /// A protected file that became a link means whatever the link leads to.
+    fn links<'a>(&'a self, protection: &'a Protection) -> impl Iterator<Item = Finding> + 'a {
+        let files = self.names.iter().zip(self.before.iter().zip(&self.after));
+        files
+            .filter(|(path, (_, after))| **after == Content::Link && protection.protects(path))
+            .map(|(path, (before, _))| Finding {
+                path: path.clone(),
+                line: None,
+                kind: FindingKind::ProtectedChanged,
+                strength: Strength::Offence,
+                what: "a protected file was replaced by a link".to_owned(),
+                action: match before {
+                    Content::Absent => Action::Remove,
+                    Content::Bytes(_) | Content::Link => Action::PutBack,
+                },
+            })
+    }
+
+    fn to_put_back(&self, findings: &[Finding]) -> Vec<PathBuf> {
+        let is_meant = |name: &String| {
+            findings.iter().any(|finding| {
+                finding.path == *name && matches!(finding.action, Action::PutBack | Action::Remove)
+            })
+        };
+        let paths = self.paths.iter().zip(&self.names);
+        paths
+            .filter(|(_, name)| is_meant(name))
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+}
+
+impl Content {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Absent => None,
+            Self::Bytes(bytes) => Some(bytes),
+            // What a link is was looked at by itself.
+            Self::Link => Some(&[]),
+        }
+    }
+}
+
+/// Removes Python's byte code that was written since the run began: a planted one runs in place of
+/// its source, and honest one is made again. When a file was changed cannot be forged, unlike the
+/// time that it claims.
+fn forget_bytecode(folder: &Path, since: i64) {
+    let is_cache = folder.file_name().is_some_and(|name| name == "__pycache__");
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(data) = entry.metadata() else { continue };
+        let own = !NOT_OWN.iter().any(|name| entry.file_name() == *name);
+        if data.is_dir() && own {
+            forget_bytecode(&entry.path(), since);
+        } else if is_cache && data.is_file() && data.ctime() >= since {
+            // One that cannot be removed is the file system's to complain of, when it is run.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
