@@ -54,6 +54,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Go on with a run that was interrupted.
     Resume(ResumeArgs),
+    /// Put the tree of an attempt, or the one before the run, back into the workspace.
+    Restore(RestoreArgs),
+    /// Accept or reject work that waits for a person.
+    Review(ReviewArgs),
     /// Look at the settings.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -264,6 +268,9 @@ pub(crate) struct ShowArgs {
     /// One attempt only.
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
+    /// What the attempts changed, as a unified diff: of one attempt with --attempt, else of them all.
+    #[arg(long, conflicts_with_all = ["check", "transcript"])]
+    pub(crate) diff: bool,
     /// The whole prompt of each attempt shown.
     #[arg(long)]
     pub(crate) prompt: bool,
@@ -289,6 +296,54 @@ pub(crate) struct ResumeArgs {
     /// The run: its id, four digits or more from either end of it, or `last`.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
+    /// How to speak.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// `selvedge restore`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What the workspace holds now is kept first; the way back to it is printed."
+)]
+pub(crate) struct RestoreArgs {
+    /// The run: its id, four digits or more from either end of it, or `last`.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// The tree that this attempt left.
+    #[arg(long, value_name = "N", required_unless_present_any = ["original", "tree"])]
+    pub(crate) attempt: Option<u32>,
+    /// The tree that the run began from.
+    #[arg(long, conflicts_with = "attempt")]
+    pub(crate) original: bool,
+    /// Any kept tree of the workspace, by its name: what an earlier restore replaced.
+    #[arg(long, value_name = "TREE", conflicts_with_all = ["attempt", "original"])]
+    pub(crate) tree: Option<String>,
+}
+
+/// `selvedge review`
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// The run: its id, four digits or more from either end of it, or `last`.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// The work is right: the run ends as verified, by you.
+    #[arg(long, required_unless_present = "reject")]
+    pub(crate) accept: bool,
+    /// The work is not right: the run ends, or tries again with --retry.
+    #[arg(long, conflicts_with = "accept")]
+    pub(crate) reject: bool,
+    /// Give the agent another attempt, with the reason as feedback.
+    #[arg(long, requires = "reject")]
+    pub(crate) retry: bool,
+    /// Why, in your words.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        required_if_eq("reject", "true"),
+        default_value = ""
+    )]
+    pub(crate) reason: String,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -42,10 +42,22 @@ pub(crate) fn begin(home: &Home, spec: RunSpec, format: Format) -> Result<u8, Cl
 
 /// Takes up a run that stopped before its end.
 pub(crate) fn resume(home: &Home, state: State, format: Format) -> Result<u8, CliError> {
+    if let Some(run) = &state.run {
+        refuse_to_resume(&state, run)?;
+    }
+    go_on(home, state, Input::Resume, format)
+}
+
+/// Tells a run that stands still something, and carries it on from there.
+pub(crate) fn go_on(
+    home: &Home,
+    state: State,
+    input: Input,
+    format: Format,
+) -> Result<u8, CliError> {
     let Some(run) = state.run.clone() else {
         return Err(CliError::usage("the run's journal is empty"));
     };
-    refuse_to_resume(&state, &run)?;
     let _lock = lock(home, &run.spec.workspace, run.run_id)?;
     let launch = Launch {
         run_id: run.run_id,
@@ -53,7 +65,7 @@ pub(crate) fn resume(home: &Home, state: State, format: Format) -> Result<u8, Cl
         snapshots: run.spec.snapshots,
         format,
     };
-    launch.carry(home, state, Input::Resume)
+    launch.carry(home, state, input)
 }
 
 fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {
@@ -73,14 +85,21 @@ fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {
         );
     }
     if run.review.is_some() {
-        return Err(CliError::usage(format!(
-            "run {short} waits for a person's decision"
-        )));
+        return Err(
+            CliError::usage(format!("run {short} waits for a person's decision")).hint(format!(
+                "selvedge review {short} --accept, or --reject --reason TEXT"
+            )),
+        );
     }
     Ok(())
 }
 
-fn lock(home: &Home, workspace: &Path, run_id: RunId) -> Result<WorkspaceLock, CliError> {
+/// Keeps every other run out of the directory.
+pub(crate) fn lock(
+    home: &Home,
+    workspace: &Path,
+    run_id: RunId,
+) -> Result<WorkspaceLock, CliError> {
     WorkspaceLock::lock(home.root(), workspace, &run_id.to_string()).map_err(|error| match error {
         LockError::Held { run_id, .. } => {
             let error = CliError::usage(format!("run {run_id} is at work in this directory"));

@@ -9,7 +9,9 @@ mod init;
 mod list;
 mod man;
 mod once;
+mod restore;
 mod resume;
+mod review;
 mod run;
 mod show;
 mod verify;
@@ -33,6 +35,8 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Resume(args) => resume::run(&args),
+        Command::Restore(args) => restore::run(&args),
+        Command::Review(args) => review::run(&args),
         Command::Config(command) => config::run(&command),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man => man::page(),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{OutputRef, RunId, exit_code};
+use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_store::{Journal, SqliteJournal};
 
 use super::environment;
@@ -37,6 +38,9 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
         let output = output_of(attempt, args.check)?;
         return print_output(&home.run_dir(run_id), output);
+    }
+    if args.diff {
+        return diff(&home, run, attempt);
     }
     let detail = Detail {
         attempt: args.attempt,
@@ -70,6 +74,30 @@ fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
     })
 }
 
+/// What an attempt changed, or all of them together.
+fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliError> {
+    let last = run.attempts.iter().rev().find_map(|it| it.tree.clone());
+    let (from, to) = match attempt {
+        Some(attempt) => (attempt.from_tree.clone(), attempt.tree.clone()),
+        None => (run.start_tree.clone(), last),
+    };
+    let (Some(from), Some(to)) = (from, to) else {
+        return Err(CliError::usage("no trees were kept that could be compared")
+            .hint("snapshots need a git repository, and an attempt that came to its end"));
+    };
+    let compare = || {
+        let workspace = home.workspace(&run.spec.workspace)?;
+        let (from, to) = (TreeId::parse(from.as_str())?, TreeId::parse(to.as_str())?);
+        workspace.diff(&from, &to, DiffOptions::default())
+    };
+    let diff = compare().map_err(CliError::infrastructure)?;
+    print_bytes(&diff.bytes);
+    if diff.truncated {
+        anstream::eprintln!("the diff goes on: only its first part is shown");
+    }
+    Ok(exit_code::VERIFIED)
+}
+
 /// The stored output that is asked for: a check's, or else the agent's.
 fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
     let number = attempt.run_number;
@@ -99,23 +127,23 @@ fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
         CliError::infrastructure(format!("cannot read {}: {error}", output.file))
     };
     let mut file = File::open(run_dir.join(&output.file)).map_err(failed)?;
-    let mut out = std::io::stdout().lock();
-    let terminal = out.is_terminal();
     let mut chunk = vec![0; 64 << 10];
     loop {
         let length = file.read(&mut chunk).map_err(failed)?;
         let bytes = chunk.get(..length).unwrap_or_default();
-        if bytes.is_empty() {
-            return Ok(exit_code::VERIFIED);
-        }
-        let written = if terminal {
-            out.write_all(plain(&String::from_utf8_lossy(bytes)).as_bytes())
-        } else {
-            out.write_all(bytes)
-        };
-        if written.is_err() {
-            // The reader has seen enough.
+        if bytes.is_empty() || !print_bytes(bytes) {
             return Ok(exit_code::VERIFIED);
         }
     }
+}
+
+/// Prints foreign bytes: as they are for programs, harmless for a terminal. `false` when the reader
+/// has seen enough.
+fn print_bytes(bytes: &[u8]) -> bool {
+    let mut out = std::io::stdout().lock();
+    if out.is_terminal() {
+        let text = plain(&String::from_utf8_lossy(bytes));
+        return out.write_all(text.as_bytes()).is_ok();
+    }
+    out.write_all(bytes).is_ok()
 }

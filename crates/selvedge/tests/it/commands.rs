@@ -151,9 +151,10 @@ fn a_digest_of_a_failure_never_says_that_all_is_well() {
 #[test]
 fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
     let env = stage();
-    let noise: String = (0..300)
+    let noise: Vec<String> = (0..300)
         .map(|n| format!("ERROR: loom {n} is dusty\n"))
         .collect();
+    let noise = noise.concat();
     env.write("green.log", &noise);
     let args = ["digest", "--exit", "1", "--last-green", "green.log"];
     let log = format!("{noise}row 7 differs\n");

@@ -244,3 +244,76 @@ fn a_protected_file_may_be_changed_where_the_task_asks_for_it() {
     out.assert_code(0);
     assert!(env.read("check.sh").contains("true"));
 }
+
+/// An agent whose work passes its check and ends the process that tests it.
+fn leaves_early(env: &TestEnv) -> Output {
+    env.write("shop.py", "def add(a, b):\n    return a - b\n");
+    env.git(["add", "."]);
+    env.git(["commit", "-qm", "app"]);
+    let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n' > shop.py";
+    run_json(env, &agent(env, body), "grep -q def shop.py", &[])
+}
+
+#[test]
+fn what_only_a_person_can_judge_waits_for_one() {
+    let env = stage();
+    let out = leaves_early(&env);
+    out.assert_code(7);
+    assert_eq!(out.json()["outcome"], "needs_review");
+    assert_eq!(out.json()["status"], "needs_review");
+    env.selvedge(["resume"]).run().assert_code(2);
+
+    let reject = [
+        "review",
+        "--reject",
+        "--reason",
+        "it leaves early",
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(reject).run();
+    out.assert_code(1);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.contains("rejected by") && reason.contains("it leaves early"),
+        "{reason}"
+    );
+    env.selvedge(reject).run().assert_code(2);
+
+    let env = stage();
+    leaves_early(&env).assert_code(7);
+    env.selvedge(["review", "--accept"]).run().assert_code(0);
+}
+
+#[test]
+fn every_tree_of_a_run_can_be_looked_at_and_put_back() {
+    let env = stage();
+    let out = run_json(
+        &env,
+        &agent(&env, "echo $SELVEDGE_RUN_NUMBER > out"),
+        "grep -q 2 out",
+        &[],
+    );
+    out.assert_code(0);
+    let diff = env.selvedge(["show", "--diff", "--attempt", "2"]).run();
+    assert!(diff.stdout.contains("-1\n+2"), "{}", diff.stdout);
+
+    env.write("out", "mine\n");
+    let back = env.selvedge(["restore", "--attempt", "1"]).run();
+    back.assert_code(0);
+    assert_eq!(env.read("out"), "1\n");
+    let undo = back
+        .stdout
+        .split("selvedge ")
+        .nth(1)
+        .unwrap()
+        .trim()
+        .to_owned();
+    env.selvedge(["restore", "--original"]).run().assert_code(0);
+    assert!(!env.work().join("out").exists());
+    env.selvedge(undo.split(' ')).run().assert_code(0);
+    assert_eq!(env.read("out"), "mine\n", "what stood there was kept");
+    env.selvedge(["restore", "--attempt", "9"])
+        .run()
+        .assert_code(2);
+}

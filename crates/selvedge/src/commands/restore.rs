@@ -1,0 +1,76 @@
+//! `selvedge restore`: any tree of a run, back into the workspace. What stands there now is kept
+//! first, so that this too can be undone.
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::{TreeId, exit_code};
+use selvedge_engine::workspace::{self, WorkspaceError};
+
+use super::environment;
+use crate::cli::RestoreArgs;
+use crate::error::CliError;
+use crate::launch;
+use crate::local::Home;
+use crate::output::amounts::counted;
+
+pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
+    let home = Home::find(&environment())?;
+    let journal = home.journal_to_read()?;
+    let run_id = home.find_run(&journal, &args.run)?;
+    let state = home.replay(&journal, run_id)?;
+    let run = state
+        .run
+        .as_ref()
+        .ok_or_else(|| CliError::usage("the run's journal is empty"))?;
+    let tree = tree(args, run)?;
+    let dir = &run.spec.workspace;
+    let _lock = launch::lock(&home, dir, run_id)?;
+    let workspace = home.workspace(dir).map_err(refused)?;
+    let tree = workspace::TreeId::parse(tree.as_str()).map_err(refused)?;
+    let restored = workspace.restore(&tree).map_err(refused)?;
+    let (changed, removed) = (restored.changed.len(), restored.removed.len());
+    if changed + removed == 0 {
+        anstream::println!("{} holds that tree already", dir.display());
+        return Ok(exit_code::VERIFIED);
+    }
+    anstream::println!(
+        "{}: {} put back, {} removed",
+        dir.display(),
+        counted(changed as u64, "file"),
+        counted(removed as u64, "file"),
+    );
+    anstream::println!(
+        "what stood there is kept: selvedge restore {} --tree {}",
+        run_id.short(),
+        restored.kept_back.as_str()
+    );
+    Ok(exit_code::VERIFIED)
+}
+
+/// The tree that is meant.
+fn tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
+    if let Some(tree) = &args.tree {
+        return Ok(TreeId::new(tree));
+    }
+    let (tree, what) = match args.attempt {
+        None => (run.start_tree.clone(), "the start of the run".to_owned()),
+        Some(number) => {
+            let attempt = run.attempt(number).ok_or_else(|| {
+                let count = run.attempts.len();
+                CliError::usage(format!("there is no attempt {number}: the run has {count}"))
+            })?;
+            (attempt.tree.clone(), format!("attempt {number}"))
+        }
+    };
+    tree.ok_or_else(|| {
+        CliError::usage(format!("no tree of {what} was kept"))
+            .hint("snapshots need a git repository, and an attempt that came to its end")
+    })
+}
+
+fn refused(error: WorkspaceError) -> CliError {
+    if error.is_disk_or_permission() {
+        CliError::infrastructure(error)
+    } else {
+        CliError::usage(error)
+    }
+}

@@ -1,0 +1,37 @@
+//! `selvedge review`: a person's decision on work that waits for one.
+
+use selvedge_core::machine::{Input, Phase};
+
+use super::environment;
+use crate::cli::ReviewArgs;
+use crate::error::CliError;
+use crate::launch;
+use crate::local::Home;
+
+pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
+    let environment = environment();
+    let home = Home::find(&environment)?;
+    let journal = home.journal_to_read()?;
+    let run_id = home.find_run(&journal, &args.run)?;
+    let state = home.replay(&journal, run_id)?;
+    drop(journal);
+    let waits = state
+        .run
+        .as_ref()
+        .is_some_and(|run| run.phase() == Phase::AwaitingReview);
+    if !waits {
+        let short = run_id.short();
+        return Err(
+            CliError::usage(format!("run {short} waits for nobody's review"))
+                .hint(format!("`selvedge show {short}` tells how it stands")),
+        );
+    }
+    let by = environment.iter().find(|(name, _)| name == "USER");
+    let input = Input::Review {
+        accepted: args.accept,
+        retry: args.retry,
+        by: by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone()),
+        reason: args.reason.clone(),
+    };
+    launch::go_on(&home, state, input, args.format)
+}
