@@ -28,7 +28,9 @@ pub(super) enum Kind {
     ToolJson,
     /// Configuration that is a program (`jest.config.js`, `noxfile.py`).
     Script,
-    /// Lists of steps in YAML or plain lines: CI, Taskfile, lint configuration.
+    /// Continuous integration: its steps that check.
+    Pipeline,
+    /// Lists of settings in YAML or plain lines: Taskfile, lint configuration.
     Steps,
     /// `make`.
     Makefile,
@@ -170,7 +172,7 @@ pub(super) const TABLE: &[Entry] = &[
         ],
     ),
     entry(
-        Kind::Steps,
+        Kind::Pipeline,
         &[
             "/.github/workflows/**", "/.github/actions/**", ".gitlab-ci.yml", ".gitlab-ci.yaml",
             ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "/.circleci/**",

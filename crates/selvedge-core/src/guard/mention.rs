@@ -11,6 +11,7 @@ use super::pattern::Pattern;
 pub(super) struct Words {
     clauses: Vec<String>,
     expectations: bool,
+    skips: bool,
 }
 
 /// Ends of clauses. A full stop inside a file name ends none.
@@ -40,6 +41,11 @@ static EXPECTATIONS: Pattern = Pattern::new(concat!(
     r"\b(?:tests?|specs?|assert\w*|expect\w*|snapshots?)\b",
 ));
 
+/// The task wants a test left out.
+static SKIPS: Pattern = Pattern::new(
+    r"\b(?:skip|ignore|disable|quarantine|xfail|mark|exclude)\b[^.\n]{0,60}\b(?:tests?|specs?|flaky|slow|test_\w+)\b",
+);
+
 impl Words {
     pub(super) fn of(task: &str) -> Self {
         let task = task.to_lowercase().replace('’', "'");
@@ -47,15 +53,24 @@ impl Words {
         let expectations = clauses
             .iter()
             .any(|clause| EXPECTATIONS.is_match(clause) && !FORBIDS.is_match(clause));
+        let skips = clauses
+            .iter()
+            .any(|clause| SKIPS.is_match(clause) && !FORBIDS.is_match(clause));
         Self {
             clauses,
             expectations,
+            skips,
         }
     }
 
     /// Whether the task asks for other expectations in its tests.
     pub(super) fn ask_for_other_expectations(&self) -> bool {
         self.expectations
+    }
+
+    /// Whether the task asks for tests to be skipped.
+    pub(super) fn ask_for_skips(&self) -> bool {
+        self.skips
     }
 
     /// Whether a clause asks for something of the file at `path`, by its path, its name, or one of

@@ -10,6 +10,7 @@
 //! No bytes make this panic, and its work is linear in their number.
 
 mod builtin;
+mod diff;
 mod finding;
 mod flags;
 mod mask;

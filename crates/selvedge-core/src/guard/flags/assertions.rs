@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::mask::Views;
 use super::super::pattern::Pattern;
 use super::super::protection::Protection;
 use super::Flag;
@@ -23,6 +24,8 @@ pub(super) struct Work<'a> {
     added: HashSet<&'a str>,
     /// Names of the tests of all files as they are now.
     tests: HashSet<&'a str>,
+    /// There are fewer tests than before, over all files.
+    loses_tests: bool,
     /// A source file is gone.
     removes_sources: bool,
 }
@@ -66,6 +69,11 @@ impl<'a> Work<'a> {
                 .iter()
                 .flat_map(|file| file.new_tests.names())
                 .collect(),
+            loses_tests: {
+                let count =
+                    |units: fn(&Changed<'_>) -> usize| changed.iter().map(units).sum::<usize>();
+                count(|file| file.new_tests.all().len()) < count(|file| file.old_tests.all().len())
+            },
             removes_sources: sources().any(|file| !file.exists),
         }
     }
@@ -118,7 +126,7 @@ fn lost_tests(work: &Work<'_>, file: &Changed<'_>) -> Option<Flag> {
     let gone = |name: &&str| !work.tests.contains(name);
     let lost: Vec<&str> = file.old_tests.names().filter(gone).collect();
     let fewer = file.new_tests.all().len() < file.old_tests.all().len();
-    let first = lost.first().filter(|_| fewer)?;
+    let first = lost.first().filter(|_| fewer && work.loses_tests)?;
     let explained = work.removes_sources
         || lost.iter().all(|name| {
             // A test is often named after what it tests.
@@ -147,6 +155,17 @@ fn retires(work: &Work<'_>, file: &Changed<'_>, name: &str) -> bool {
         .any(|line| words(line).any(|word| work.retired.contains(word)))
 }
 
+/// The text of a test without its layout.
+fn written(views: &Views, unit: &Unit) -> String {
+    let lines = views.text.get(unit.line..unit.end).unwrap_or_default();
+    let counts = |c: &char| !c.is_whitespace() && *c != ',';
+    lines
+        .iter()
+        .flat_map(|line| line.chars())
+        .filter(counts)
+        .collect()
+}
+
 /// One test, before and now.
 fn lessened(work: &Work<'_>, file: &Changed<'_>, old: &Unit, now: &Unit) -> Option<Flag> {
     let old_lines = |&line: &usize| Some((line, file.old.text.get(line)?.trim()));
@@ -164,6 +183,9 @@ fn lessened(work: &Work<'_>, file: &Changed<'_>, old: &Unit, now: &Unit) -> Opti
     let removed: Vec<&str> = removed.map(|(_, line)| *line).collect();
     let replaced = has.iter().find(|(_, line)| !known.contains(*line));
     let first = removed.first()?;
+    if written(&file.old, old) == written(&file.new, now) {
+        return None;
+    }
     match replaced {
         None => {
             let what = format!("`{}` asserts less than before: `{first}` is gone", now.name);

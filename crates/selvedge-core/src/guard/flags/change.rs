@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use imara_diff::{Algorithm, Diff, InternedInput};
-
 use super::super::ChangedFile;
+use super::super::diff::diff;
 use super::super::mask::Views;
 use super::super::text::{self, Language};
 use super::units::{self, Units};
@@ -125,25 +124,6 @@ fn inline_tests(language: Language, views: &Views) -> Option<usize> {
         .take(3)
         .any(module)
         .then_some(mark)
-}
-
-/// Indices of added and removed lines; a change of indentation is none.
-fn diff(before: &[&str], after: &[&str]) -> (Vec<usize>, Vec<usize>) {
-    let mut input: InternedInput<&str> = InternedInput::default();
-    input.update_before(before.iter().map(|line| line.trim()));
-    input.update_after(after.iter().map(|line| line.trim()));
-    let diff = Diff::compute(Algorithm::Histogram, &input);
-    let marked = |lines: &[&str], is_marked: &dyn Fn(u32) -> bool| {
-        let indices = (0..lines.len()).zip(0_u32..);
-        indices
-            .filter(|(_, token)| is_marked(*token))
-            .map(|(index, _)| index)
-            .collect()
-    };
-    (
-        marked(after, &|token| diff.is_added(token)),
-        marked(before, &|token| diff.is_removed(token)),
-    )
 }
 
 /// How often each line was removed, over all files: so often it may come back somewhere else.

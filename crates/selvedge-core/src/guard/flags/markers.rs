@@ -56,7 +56,12 @@ fn pattern(language: Language) -> Option<&'static Pattern> {
 static ALONE: Pattern =
     Pattern::new(r"\.only\b|\bonly\s*:|\b(?:fit|fdescribe|ftest|fcontext)\s*\(|\bfocus\b");
 
-pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
+/// A test that cannot hold on some platforms; whether it runs on this one, the evidence shows.
+static PLATFORM: Pattern = Pattern::new(
+    r"(?i)\b(?:skip_?if|skip_?unless|run_?if|cfg_attr|(?:Dis|En)abledOn\w*)\b.*\b(?:\w*platform\w*|win(?:dows|32)?|macos|darwin|linux|os\.name|version_info|target_os|pypy)\b",
+);
+
+pub(super) fn flags(file: &Changed<'_>, added: &[usize], asked_for: bool) -> Vec<Flag> {
     let Some(pattern) = pattern(file.language) else {
         return Vec::new();
     };
@@ -77,7 +82,14 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let alone = ALONE.is_match(code);
-        let strong = alone || (file.existed && (lost || is_about_an_old_test(file, line, code)));
+        let explained = asked_for
+            || file
+                .new
+                .text
+                .get(line)
+                .is_some_and(|line| PLATFORM.is_match(line));
+        let is_old = || lost || is_about_an_old_test(file, line, code);
+        let strong = alone || (!explained && file.existed && is_old());
         let (strength, what) = match (strong, alone) {
             (_, true) => (
                 Strength::Strong,
@@ -87,7 +99,7 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
                 Strength::Strong,
                 "a test that ran before is skipped or expected to fail: it shows nothing now",
             ),
-            (false, _) => (Strength::Weak, "a new test is skipped or expected to fail"),
+            (false, _) => (Strength::Weak, "a test is skipped or expected to fail"),
         };
         Flag::new(Some(line), Kind::SkipMarker, strength, what)
     };

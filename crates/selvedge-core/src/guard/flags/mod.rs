@@ -73,7 +73,11 @@ pub(super) fn inspect(
     for (file, added) in changed.iter().zip(&added) {
         let mut flags = rules::flags(file, added);
         flags.extend(bodies::flags(file, added));
-        flags.extend(markers::flags(file, added));
+        flags.extend(markers::flags(
+            file,
+            added,
+            protection.task().ask_for_skips(),
+        ));
         flags.extend(assertions::flags(&work, file, added));
         findings.extend(folded(file.path, flags));
     }

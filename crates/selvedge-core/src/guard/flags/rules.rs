@@ -79,7 +79,7 @@ static RULES: [Rule; 49] = [
 
     // Replaces the runner, or what it judges with.
     rule(Python, Anywhere, Code, Kind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
-    rule(Python, Anywhere, Code, Kind::RunnerPatched, Strong, r"\bsetattr\s*\(\s*(?:unittest|pytest|_pytest|builtins|sys\s*,)|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
+    rule(Python, Anywhere, Code, Kind::RunnerPatched, Strong, r"(?:^|[^.\w])setattr\s*\(\s*(?:unittest|pytest|_pytest|builtins)\b|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
     rule(Python, Anywhere, Text, Kind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
     rule(Python, Tests, Code, Kind::RunnerPatched, Strong, r"^\s*def\s+(?:assert(?:Equal|True|False|Is|IsNone|In|Raises)|run|defaultTestResult|_callTestMethod)\s*\(\s*self"),
     rule(JavaScript, Tests, Code, Kind::RunnerPatched, Strong, r"^\s*(?:global(?:This)?\.|window\.)?(?:expect|it|test|describe)\s*=[^=>]|\b(?:assert|expect)(?:\.\w+)+\s*=[^=>]|\bObject\.(?:assign|defineProperty)\s*\(\s*(?:expect|assert|globalThis|global|process)\b"),

@@ -49,8 +49,12 @@ pub(super) fn flatten(key: &str, value: &Value, into: &mut Settings) {
         }
         Value::Array(entries) if entries.iter().any(Value::is_object) => {
             for (index, entry) in entries.iter().enumerate() {
-                let name = entry.get("name").and_then(Value::as_str);
-                let part = name.map_or_else(|| index.to_string(), str::to_owned);
+                let name = entry
+                    .get("name")
+                    .or_else(|| entry.get("module"))
+                    .or_else(|| entry.get("files"));
+                let part = name.map_or_else(|| index.to_string(), Value::to_string);
+                let part = part.trim_matches('"');
                 flatten(&join(&format!("[{part}]")), entry, into);
             }
         }

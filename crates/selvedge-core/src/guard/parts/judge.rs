@@ -73,6 +73,9 @@ pub(super) fn switches(kind: Kind, change: &ChangedFile<'_>) -> Vec<Switch> {
         Kind::PythonToml if change.path.ends_with("pyproject.toml") => {
             keyed(toml::read, relevance::pyproject)
         }
+        Kind::PythonToml if change.path.ends_with("pytest.toml") => {
+            keyed(toml::read, relevance::pytest_toml)
+        }
         Kind::PythonToml | Kind::ToolToml => keyed(toml::read, relevance::tool),
         Kind::CargoManifest => keyed(toml::read, relevance::cargo_manifest),
         Kind::CargoConfig => keyed(toml::read, relevance::cargo_config),
@@ -80,7 +83,8 @@ pub(super) fn switches(kind: Kind, change: &ChangedFile<'_>) -> Vec<Switch> {
         Kind::TsConfig => keyed(json::read, relevance::tsconfig),
         Kind::ToolJson => keyed(json::read, relevance::tool),
         Kind::Script => code::compare_config(change, before, after),
-        Kind::Steps => steps::compare(before, after),
+        Kind::Pipeline => steps::compare(before, after, steps::is_check),
+        Kind::Steps => steps::compare(before, after, |_| true),
         Kind::Makefile => recipes::compare_make(change, before, after),
         Kind::Justfile => recipes::compare_just(before, after),
         Kind::Build => build::compare(change.path, before, after),

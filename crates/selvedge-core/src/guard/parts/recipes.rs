@@ -29,7 +29,10 @@ const STEERING: [&str; 6] = [
 ];
 static VARIABLE: Pattern =
     Pattern::new(r"^(?:export\s+|override\s+)*([\w.\-]+)\s*(?:[:?+!]{0,2}=)(.*)$");
-static TARGET: Pattern = Pattern::new(r"^(@?[^\s:=#][^:=#]*?)\s*::?(?:[^=]|$)(.*)$");
+/// Targets that no check runs.
+static NO_CHECK: Pattern = Pattern::new(
+    r"^(?:un)?(?:install|clean|dist|docs?|deploy|release|publish|run|serve|start|help|fmt|format|package|docker|push|tag|man|completions?|bench)(?:[-_/].*|\w*clean)?$",
+);
 static STEERS: Pattern = Pattern::new(
     r"^(?:-?include|sinclude|import|mod|set\s)\b|^\.(?:IGNORE|SILENT|ONESHELL|DEFAULT_GOAL|POSIX|EXPORT_ALL_VARIABLES)\b",
 );
@@ -41,16 +44,40 @@ pub(super) fn compare_make(change: &ChangedFile<'_>, before: &str, after: &str) 
             "a makefile that `make` reads before `Makefile` was planted",
         )];
     }
-    compare(&Recipes::read(before), &Recipes::read(after))
+    compare(
+        &Recipes::read(before, make_target),
+        &Recipes::read(after, make_target),
+    )
 }
 
 pub(super) fn compare_just(before: &str, after: &str) -> Vec<Switch> {
-    compare(&Recipes::read(before), &Recipes::read(after))
+    compare(
+        &Recipes::read(before, just_target),
+        &Recipes::read(after, just_target),
+    )
+}
+
+/// Targets of a header, and where what they need begins.
+type Header = fn(&str) -> Option<(Vec<String>, &str)>;
+
+fn make_target(line: &str) -> Option<(Vec<String>, &str)> {
+    static TARGET: Pattern = Pattern::new(r"^([^\s:=#][^:=#]*?)\s*::?(?:[^=]|$)");
+    let names = TARGET.capture(line)?;
+    let needs = line[names.len()..].trim_start_matches([' ', ':']);
+    Some((names.split_whitespace().map(str::to_owned).collect(), needs))
+}
+
+/// A recipe of `just` may have parameters with defaults: `test *ARGS:`, `run name="x": build`.
+fn just_target(line: &str) -> Option<(Vec<String>, &str)> {
+    static TARGET: Pattern = Pattern::new(r"^@?([A-Za-z_][\w-]*)(?:\s[^:]*)?:(?:[^=]|$)");
+    let name = TARGET.capture(line)?;
+    let needs = line.split_once(':').map_or("", |(_, needs)| needs);
+    Some((vec![name.to_owned()], needs))
 }
 
 impl Recipes {
     /// Recipes are indented; all else begins at the margin.
-    fn read(text: &str) -> Self {
+    fn read(text: &str, header: Header) -> Self {
         let mut recipes = Self::default();
         let mut current: Vec<String> = Vec::new();
         let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
@@ -67,46 +94,46 @@ impl Recipes {
                 }
                 continue;
             }
-            current = recipes.at_the_margin(bare);
+            current = recipes.at_the_margin(bare, header);
         }
         recipes
     }
 
     /// Takes a line that is no recipe; gives the targets whose recipe follows.
-    fn at_the_margin(&mut self, line: &str) -> Vec<String> {
+    fn at_the_margin(&mut self, line: &str, header: Header) -> Vec<String> {
         if STEERS.is_match(line) {
             self.steering.insert(line.to_owned());
             return Vec::new();
         }
-        let captures = VARIABLE.regex().and_then(|regex| regex.captures(line));
-        if let Some(found) = captures {
+        if let Some((names, needs)) = header(line) {
+            self.need(&names, needs);
+            return names;
+        }
+        if let Some(found) = VARIABLE.regex().and_then(|regex| regex.captures(line)) {
             let value = found[2].split_whitespace().collect::<Vec<_>>().join(" ");
             let known = self.variables.entry(found[1].to_owned()).or_default();
             known.push_str(&value);
             known.push(' ');
-            return Vec::new();
         }
-        let Some(found) = TARGET.regex().and_then(|regex| regex.captures(line)) else {
-            return Vec::new();
-        };
-        let names: Vec<String> = found[1].split_whitespace().map(str::to_owned).collect();
-        let needs = line[found[1].len()..].trim_start_matches([' ', ':']);
-        for name in &names {
+        Vec::new()
+    }
+
+    fn need(&mut self, names: &[String], needs: &str) {
+        for name in names {
             let recipe = self.targets.entry(name.clone()).or_default();
             for need in needs.split_whitespace() {
                 recipe.push_str(" ← ");
                 recipe.push_str(need);
             }
         }
-        names
     }
 }
 
 fn compare(old: &Recipes, new: &Recipes) -> Vec<Switch> {
     let mut switches = Vec::new();
     for (target, recipe) in &old.targets {
-        // Phony targets and the like may grow.
-        if target.starts_with('.') {
+        // Phony targets and the like may grow; what installs or publishes checks nothing.
+        if target.starts_with('.') || NO_CHECK.is_match(target) {
             continue;
         }
         match new.targets.get(target) {

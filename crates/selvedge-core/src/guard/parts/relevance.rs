@@ -70,6 +70,15 @@ pub(super) fn python_ini(key: &str, value: &str) -> Weight {
     }
 }
 
+/// `pytest.toml`: its one table.
+pub(super) fn pytest_toml(key: &str, value: &str) -> Weight {
+    if key.starts_with("pytest.") {
+        pytest(key, value)
+    } else {
+        Weight::Free
+    }
+}
+
 /// `pyproject.toml`: only what its tools say of tests, coverage, lints and types.
 pub(super) fn pyproject(key: &str, value: &str) -> Weight {
     let Some(rest) = key.strip_prefix("tool.") else {
@@ -97,7 +106,8 @@ fn is_packaging(name: &str, rest: &str) -> bool {
 pub(super) fn tool(key: &str, value: &str) -> Weight {
     let option = key.rsplit('.').next().unwrap_or(key);
     match option {
-        "$schema" | "extends" if key == "$schema" => Weight::Free,
+        "$schema" | "description" => Weight::Free,
+        "module" if key.starts_with("tool.mypy.") => Weight::Free,
         "fail_under" | "strict" | "branch" | "warn_unused_ignores" | "checkJs"
             if value != "false" && value != "0" && option != "fail_under" =>
         {
@@ -158,7 +168,13 @@ pub(super) fn cargo_manifest(key: &str, value: &str) -> Weight {
 }
 
 /// Cargo's configuration: what stands between cargo and the tests.
-pub(super) fn cargo_config(key: &str, _: &str) -> Weight {
+pub(super) fn cargo_config(key: &str, value: &str) -> Weight {
+    static WEAKENS: Pattern =
+        Pattern::new(r"--cap-lints|-A\b|--allow|--cfg|overflow-checks|debug-assertions");
+    /// Names that a check may well call.
+    const CALLED: [&str; 9] = [
+        "b", "c", "t", "r", "clippy", "fmt", "nextest", "hack", "llvm-cov",
+    ];
     let option = key.rsplit('.').next().unwrap_or(key);
     match option {
         "runner"
@@ -166,16 +182,19 @@ pub(super) fn cargo_config(key: &str, _: &str) -> Weight {
         | "rustc-wrapper"
         | "rustc-workspace-wrapper"
         | "rustdoc"
-        | "rustflags"
-        | "rustdocflags"
-        | "include" => Weight::Switch,
-        _ if ["alias.", "env.", "patch.", "source."]
+        | "include"
+        | "debug-assertions"
+        | "overflow-checks" => Weight::Switch,
+        "rustflags" | "rustdocflags" if WEAKENS.is_match(value) => Weight::Switch,
+        "rustflags" | "rustdocflags" => Weight::Watched,
+        _ if key.starts_with("alias.") && CALLED.contains(&option) => Weight::Switch,
+        _ if key.starts_with("alias.") => Weight::Fixed,
+        _ if ["env.", "patch.", "source."]
             .iter()
             .any(|table| key.starts_with(table)) =>
         {
             Weight::Switch
         }
-        "debug-assertions" | "overflow-checks" => Weight::Switch,
         _ if key == "build.target" => Weight::Watched,
         _ => Weight::Free,
     }

@@ -1,7 +1,7 @@
 //! A configuration file as settings, one value for each dotted key, whatever its format was; and
 //! the comparison of two of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge::Switch;
 
@@ -32,7 +32,7 @@ pub(super) fn compare(before: &Settings, after: &Settings, judge: Judge) -> Vec<
     for (key, value) in after {
         let weight = judge(key, value);
         match before.get(key) {
-            Some(old) if old == value => {}
+            Some(old) if old == value || (selects(key) && grew(old, value)) => {}
             Some(old) => match (weight, judge(key, old)) {
                 (Weight::Free, Weight::Free) | (Weight::Stricter, _) => {}
                 _ => switches.push(Switch::offence(format!(
@@ -63,6 +63,27 @@ pub(super) fn compare(before: &Settings, after: &Settings, judge: Judge) -> Vec<
         }
     }
     switches
+}
+
+/// Lists of what is looked at: the longer, the stricter.
+fn selects(key: &str) -> bool {
+    let option = key.rsplit('.').next().unwrap_or(key);
+    matches!(
+        option,
+        "select" | "extend-select" | "enable" | "testpaths" | "plugins" | "paths"
+    )
+}
+
+/// Whether a list (of TOML or JSON, or of words) holds all that it held.
+fn grew(old: &str, new: &str) -> bool {
+    let words = |text: &str| -> BTreeSet<String> {
+        let parts = text.split([',', '[', ']', ' ', '\n']);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    words(old).is_subset(&words(new))
 }
 
 /// A value in the few characters that a line has for it.
