@@ -15,13 +15,16 @@ pub(crate) fn template(text: &str) -> u64 {
     let mut before_word = marks;
     let mut word = 0;
     for (at, &byte) in bytes.iter().enumerate() {
-        if byte.is_ascii_whitespace() {
+        // Letters are the most, and this one comparison tells them.
+        if byte > b'9' {
+            marks.push(byte);
+        } else if byte.is_ascii_whitespace() {
             if is_hexadecimal(&bytes[word..at]) {
                 marks = before_word;
             }
             before_word = marks;
             word = at + 1;
-        } else if !byte.is_ascii_digit() || byte == b'0' && is_alone(bytes, at) {
+        } else if byte < b'0' || byte == b'0' && is_alone(bytes, at) {
             marks.push(byte);
         }
     }
@@ -41,21 +44,29 @@ fn is_alone(bytes: &[u8], at: usize) -> bool {
     !is_digit(at.wrapping_sub(1)) && !is_digit(at + 1)
 }
 
-/// Gathers bytes by eight, which are hashed at once.
-#[derive(Debug, Clone, Copy, Default)]
+/// Gathers bytes by seven, which are hashed at once.
+#[derive(Debug, Clone, Copy)]
 struct Marks {
     hash: Quick,
+    /// A one before the bytes gathered tells how many they are.
     gathered: u64,
-    count: u32,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self {
+            hash: Quick::default(),
+            gathered: 1,
+        }
+    }
 }
 
 impl Marks {
     fn push(&mut self, byte: u8) {
         self.gathered = self.gathered << 8 | u64::from(byte);
-        self.count += 1;
-        if self.count.is_multiple_of(8) {
+        if self.gathered >> 56 != 0 {
             self.hash.write_u64(self.gathered);
-            self.gathered = 0;
+            self.gathered = 1;
         }
     }
 

@@ -10,6 +10,8 @@ use crate::record::{Failure, FailureKind, SUMMARY_CHARS, Source};
 /// How many lines of an excerpt are kept from its beginning, and from its end.
 const HEAD_LINES: usize = 16;
 const TAIL_LINES: usize = 32;
+/// Room for an excerpt as most are.
+const USUAL_BYTES: usize = 256;
 /// The longest line of an excerpt, and the longest message, in bytes.
 const LINE_BYTES: usize = 400;
 const MESSAGE_BYTES: usize = 4000;
@@ -22,7 +24,8 @@ pub(crate) struct Draft {
     heading: Option<Key>,
     first: u64,
     last: u64,
-    head: Vec<String>,
+    head: String,
+    head_lines: usize,
     tail: VecDeque<String>,
     cut: bool,
 }
@@ -32,7 +35,8 @@ impl Draft {
     pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Self {
         let mut draft = Self::structured(kind, tool, line.number);
         draft.failure.source = Source::Text;
-        draft.heading = Some(Key::of(line.text));
+        // A test that fails is told even where it failed before.
+        draft.heading = (draft.failure.kind != FailureKind::Test).then(|| Key::of(line.text));
         draft
     }
 
@@ -51,7 +55,8 @@ impl Draft {
             heading: None,
             first: number,
             last: number,
-            head: Vec::new(),
+            head: String::new(),
+            head_lines: 0,
             tail: VecDeque::new(),
             cut: false,
         }
@@ -65,16 +70,21 @@ impl Draft {
 
     /// Takes text that is no line of the log into the excerpt.
     pub(crate) fn excerpt_text(&mut self, text: &str) {
-        let text = clip(text, LINE_BYTES).to_owned();
-        if self.head.len() < HEAD_LINES {
-            self.head.push(text);
+        let text = clip(text, LINE_BYTES);
+        if self.head_lines < HEAD_LINES {
+            if self.head_lines == 0 {
+                self.head.reserve(USUAL_BYTES);
+            }
+            self.head_lines += 1;
+            self.head.push_str(text);
+            self.head.push('\n');
             return;
         }
         if self.tail.len() == TAIL_LINES {
             self.tail.pop_front();
             self.cut = true;
         }
-        self.tail.push_back(text);
+        self.tail.push_back(text.to_owned());
     }
 
     /// Takes a line as a part of the failure that nobody needs to read.
@@ -112,16 +122,15 @@ impl Draft {
 
     /// The finished record.
     pub(crate) fn found(mut self) -> Found {
+        let mut excerpt = self.head;
         if self.cut {
-            self.tail.push_front("…".to_owned());
+            excerpt.push_str("…\n");
         }
-        self.head.extend(self.tail);
-        let blank = |line: &String| line.trim().is_empty();
-        while self.head.last().is_some_and(blank) {
-            self.head.pop();
+        for line in self.tail {
+            excerpt.push_str(&line);
+            excerpt.push('\n');
         }
-        let start = self.head.iter().take_while(|line| blank(line)).count();
-        let excerpt = self.head[start..].join("\n");
+        strip_blank_lines(&mut excerpt);
         let failure = &mut self.failure;
         failure.excerpt = (!excerpt.is_empty()).then_some(excerpt);
         let message = failure
@@ -144,6 +153,14 @@ impl Draft {
             heading: self.heading,
         }
     }
+}
+
+/// Takes away blank lines before and after the others, whose indentation stays.
+fn strip_blank_lines(text: &mut String) {
+    text.truncate(text.trim_end().len());
+    let indented = text.len() - text.trim_start().len();
+    let start = text[..indented].rfind('\n').map_or(0, |end| end + 1);
+    text.drain(..start);
 }
 
 /// The first line that says something, with the next one where it only announces that; cut to
