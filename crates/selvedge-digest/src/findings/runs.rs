@@ -43,8 +43,27 @@ struct Runner {
     closed: Totals,
     /// Results seen since the last closing totals.
     seen: Totals,
+    /// How many failed by all closing totals, and how many failures were seen in the whole log: a
+    /// runner may print them after its totals.
+    claimed: u64,
+    failures: u64,
     open: bool,
     ever_closed: bool,
+}
+
+impl Runner {
+    /// What it counts beyond the failures that were read. One of which none was prints totals only,
+    /// as some reporters do.
+    fn mismatch(&self) -> Option<String> {
+        let Self {
+            tool,
+            claimed,
+            failures,
+            ..
+        } = self;
+        (*failures > 0 && claimed > failures)
+            .then(|| format!("{tool} counts {claimed} failed, but {failures} were read"))
+    }
 }
 
 /// The runs of all runners in a log.
@@ -70,6 +89,7 @@ impl Runs {
     pub(crate) fn test(&mut self, tool: &'static str, outcome: Outcome, id: Option<&str>) {
         let runner = self.runner(tool);
         runner.seen.count(outcome);
+        runner.failures += u64::from(outcome == Outcome::Failed);
         runner.open = true;
         let Some(id) = id else { return };
         let (list, bytes) = match outcome {
@@ -89,6 +109,7 @@ impl Runs {
     pub(crate) fn close(&mut self, tool: &'static str, totals: Totals) {
         let runner = self.runner(tool);
         runner.closed.add(totals);
+        runner.claimed = runner.claimed.saturating_add(totals.failed);
         runner.seen = Totals::default();
         runner.open = false;
         runner.ever_closed = true;
@@ -110,6 +131,7 @@ impl Runs {
         for runner in &self.runners {
             all.add(runner.closed);
             all.add(runner.seen);
+            notes.extend(runner.mismatch());
             if runner.open {
                 notes.push(format!(
                     "{} printed no closing summary: its run may be incomplete",
@@ -140,6 +162,8 @@ impl Runs {
                 tool,
                 closed: Totals::default(),
                 seen: Totals::default(),
+                claimed: 0,
+                failures: 0,
                 open: false,
                 ever_closed: false,
             });

@@ -346,6 +346,27 @@ fn a_report_that_ends_early_tells_what_it_has_and_is_incomplete() {
 }
 
 #[test]
+fn a_runner_that_counts_more_failures_than_were_read_is_told() {
+    let log = |failed: u32| {
+        format!(
+            "===== test session starts =====\n\
+             ===== FAILURES =====\n\
+             _____ test_total _____\n\
+             E   assert 1 == 2\n\
+             tests/test_cart.py:7: AssertionError\n\
+             ===== short test summary info =====\n\
+             FAILED tests/test_cart.py::test_total - assert 1 == 2\n\
+             ===== {failed} failed, 9 passed in 0.12s =====\n"
+        )
+    };
+    let more = fails(&log(3));
+    assert_eq!(more.notes, ["pytest counts 3 failed, but 1 were read"]);
+    let text = more.render(Budget::tokens(60)).text;
+    assert!(text.contains(&more.notes[0]), "{text}");
+    assert_eq!(fails(&log(1)).notes, Vec::<String>::new());
+}
+
+#[test]
 fn a_suite_that_failed_outside_of_its_tests_is_a_failure() {
     let analysis = fails(
         "<testsuite name=\"till\" tests=\"1\" failures=\"0\" errors=\"1\" file=\"till.js\">\n\
