@@ -225,7 +225,7 @@ impl Site {
                 .enumerate()
                 .map(passed_before)
                 .collect(),
-            triage: true,
+            rerun_failed: run.spec.rerun_failed,
             last_green: self.last_green(run),
             started_at: now,
         }

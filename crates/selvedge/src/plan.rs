@@ -57,6 +57,7 @@ pub(crate) fn resolve(
     Protection::new(&protect, &allow, "").map_err(CliError::usage)?;
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
+        rerun_failed: settings.rerun_failed,
         protect,
         allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),

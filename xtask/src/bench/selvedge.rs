@@ -46,7 +46,10 @@ impl Selvedge {
     pub(super) fn run(&self, dir: &Path, agent: &str, check: &str, retries: u32) -> Command {
         let retries = retries.to_string();
         let mut command = self.command(&["run", "anything", "--retries", &retries]);
+        // Once for an attempt, as the bare loop does it.
         command
+            .env("SELVEDGE_VERIFICATION_RERUN_FAILED", "false")
+            .args(["--baseline", "off"])
             .args(["--agent-cmd", agent, "--check", check])
             .arg("--dir")
             .arg(dir);

@@ -13,7 +13,7 @@ use super::tree::{Node, Value};
 pub const PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
-pub(super) const VARIABLES: [(&str, &str); 16] = [
+pub(super) const VARIABLES: [(&str, &str); 17] = [
     ("SELVEDGE_AGENT", "agent"),
     (
         "SELVEDGE_VERIFICATION_MAX_RETRIES",
@@ -39,6 +39,10 @@ pub(super) const VARIABLES: [(&str, &str); 16] = [
     ),
     ("SELVEDGE_WORKSPACE_ON_EXHAUSTED", "workspace.on_exhausted"),
     ("SELVEDGE_GUARD_POLICY", "guard.policy"),
+    (
+        "SELVEDGE_VERIFICATION_RERUN_FAILED",
+        "verification.rerun_failed",
+    ),
 ];
 
 impl Layer {

@@ -38,6 +38,8 @@ pub struct Resolved {
     pub baseline: BaselineMode,
     /// Whether a test that failed before may still fail.
     pub known_failures: KnownFailures,
+    /// Whether a check that failed is run again, to tell a flake from a failure.
+    pub rerun_failed: bool,
     /// Limits of each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
@@ -195,6 +197,7 @@ impl Resolved {
             verification_tier: u8::try_from(config.verification.tier.0).unwrap_or(1),
             baseline: config.verification.baseline,
             known_failures: config.verification.known_failures,
+            rerun_failed: config.verification.rerun_failed,
             limits: SessionLimits {
                 wall_ms: config.limits.timeout.0,
                 silence_ms: config.limits.silence.0,

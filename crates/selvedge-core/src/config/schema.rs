@@ -34,6 +34,7 @@ pub(super) struct Verification {
     pub(super) tier: Whole<1, 3>,
     pub(super) baseline: BaselineMode,
     pub(super) known_failures: KnownFailures,
+    pub(super) rerun_failed: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -187,6 +187,9 @@ pub struct RunSpec {
     /// Whether a test that failed before may still fail.
     #[serde(default)]
     pub known_failures: KnownFailures,
+    /// Whether a check that failed is run again, to tell a flake from a failure.
+    #[serde(default)]
+    pub rerun_failed: bool,
     /// What is protected beside the built-in defaults, the scripts of the checks included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<Rule>,

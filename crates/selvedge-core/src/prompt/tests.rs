@@ -45,6 +45,7 @@ fn spec() -> RunSpec {
         on_exhausted: OnExhausted::Best,
         baseline: false,
         known_failures: KnownFailures::Block,
+        rerun_failed: true,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: false,

@@ -55,7 +55,7 @@ pub struct Verification {
     /// Whether each step passed before the work began, where that is known.
     pub baseline: Vec<Option<bool>>,
     /// Whether a check that failed is run again, to tell a flake from a failure.
-    pub triage: bool,
+    pub rerun_failed: bool,
     /// For each step, what it printed when it last passed in this run.
     pub last_green: Vec<Option<PathBuf>>,
     /// When it begins.
@@ -85,7 +85,7 @@ pub async fn verify(
     let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
     let out_of_time = Instant::now() >= deadline;
     let mut checks = records(steps, findings);
-    if verification.triage {
+    if verification.rerun_failed {
         verification
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;

@@ -36,7 +36,7 @@ pub(super) async fn once(
         protection: None,
         began: Timestamp::now(),
         baseline: Vec::new(),
-        triage: false,
+        rerun_failed: false,
         last_green: Vec::new(),
         started_at: Timestamp::now(),
     };

@@ -141,6 +141,16 @@ fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
 }
 
 #[test]
+fn without_reruns_every_failure_goes_back() {
+    let env = stage();
+    env.write("selvedge.toml", "[verification]\nrerun_failed = false\n");
+    let more = ["--retries", "0", "--baseline", "off"];
+    let out = run_json(&env, &agent(&env, ""), &flaky(&env, "1"), &more);
+    out.assert_code(1);
+    assert_eq!(runs(&env), 1);
+}
+
+#[test]
 fn a_new_flake_blocks() {
     let env = stage();
     let check_line = format!("[ ! -e new ] || {{ {}; }}", flaky(&env, "1|3"));

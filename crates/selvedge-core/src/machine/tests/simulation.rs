@@ -81,6 +81,7 @@ pub(in crate::machine) fn spec(world: &World) -> RunSpec {
         on_exhausted: crate::model::OnExhausted::Best,
         baseline: world.baseline,
         known_failures: KnownFailures::Block,
+        rerun_failed: true,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: world.snapshots,
