@@ -73,7 +73,7 @@ impl Digester {
         Self::knowing(Formats::none())
     }
 
-    /// A digester that knows one of [`formats`] alone, to try that apart.
+    /// A digester that knows one of [`formats`](crate::formats()) alone, to try that apart.
     pub fn with_format(name: &str) -> Self {
         Self::knowing(Formats::only(name))
     }

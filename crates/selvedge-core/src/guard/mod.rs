@@ -1,8 +1,8 @@
 //! The guard: what notices that work passed by weakening the checks instead of by being right.
 //!
-//! Two looks at every changed file, both pure (bytes and paths in, findings out). [`parts`] holds
+//! Two looks at every changed file, both pure (bytes and paths in, findings out). `parts` holds
 //! protected files (runner configuration, CI, build targets) against what they were, by the parts
-//! that decide how checks run, so that adding a dependency or a fixture is no offence. [`flags`]
+//! that decide how checks run, so that adding a dependency or a fixture is no offence. `flags`
 //! reads the added and removed lines of sources and tests for the known tricks; a flag is something
 //! for a person or a higher tier to weigh, never a verdict. What leaves no trace in the files
 //! (special-casing the tested inputs) cannot be seen here, and `docs/trust.md` says so.
