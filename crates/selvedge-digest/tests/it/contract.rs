@@ -4,7 +4,7 @@ use std::io::Write;
 
 use selvedge_digest::{Analysis, Budget, Digester, Exit, Hints, LastGreen, analyse, render_shared};
 
-use crate::recorded::{log, read};
+use crate::recorded::log;
 
 fn fails(text: &str) -> Analysis {
     analyse(text.as_bytes(), Hints::default(), Exit::Code(1))
@@ -28,50 +28,6 @@ fn a_failing_exit_is_never_told_as_success() {
             );
         }
     }
-}
-
-#[test]
-fn success_is_one_short_line() {
-    let digest = read("cargo_test_green.log", 0).render(Budget::default());
-    assert_eq!(digest.text, "ok: exit 0, 4 tests passed, 1 skipped\n");
-    let digest = analyse(b"a\nb\n", Hints::default(), Exit::Code(0)).render(Budget::default());
-    assert_eq!(digest.text, "ok: exit 0, 2 lines of output\n");
-}
-
-#[test]
-fn the_report_of_a_linter_that_succeeds_is_shown() {
-    let passes = |text: &str| {
-        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
-        analysis.render(Budget::default()).text
-    };
-    let warning = "a.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n";
-    assert_eq!(
-        passes(warning),
-        format!("exit 0, 1 warning in 1 line of output\n{warning}")
-    );
-    let mut long: String = (0..200).map(|n| format!("[{n}/200] weaving\n")).collect();
-    assert_eq!(passes(&long), "ok: exit 0, 200 lines of output\n");
-    long.push_str(warning);
-    let digest = passes(&long);
-    assert!(
-        digest.starts_with("exit 0, 1 warning in 201 lines") && digest.contains(warning.trim()),
-        "{digest}"
-    );
-    let runner = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
-    assert_eq!(
-        passes(&format!("{warning}running 3 tests\n{runner}\n")),
-        "ok: exit 0, 3 tests passed, 1 warning\n"
-    );
-}
-
-#[test]
-fn success_does_not_hide_that_tests_failed() {
-    let text = "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
-    let digest = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
-    assert_eq!(
-        digest.render(Budget::default()).text,
-        "ok: exit 0, 1 test passed; the output tells of 2 that failed\n"
-    );
 }
 
 #[test]
@@ -127,23 +83,6 @@ fn the_output_of_a_command_begins_where_its_line_is_repeated() {
     };
     assert!(told(Hints::command("loom weave --all")).contains("the shuttle is stuck"));
     assert!(!told(Hints::default()).contains("the shuttle is stuck"));
-}
-
-#[test]
-fn trouble_within_a_run_that_passed_explains_little() {
-    let mut text: String = (0..60)
-        .map(|n| {
-            format!(
-                "Thread-{n}: java.io.IOException: expected by test {}\n",
-                "x".repeat(n)
-            )
-        })
-        .collect();
-    text.push_str("Tests run: 60, Failures: 0, Errors: 0, Skipped: 0\n");
-    text.push_str("loom: cannot weave row 7\n");
-    text.extend((0..60).map(|n| format!("folding sheet {n}\n")));
-    let digest = fails(&text).render(Budget::tokens(200)).text;
-    assert!(digest.contains("cannot weave row 7"), "{digest}");
 }
 
 #[test]

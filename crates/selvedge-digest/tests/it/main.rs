@@ -14,3 +14,4 @@ mod properties;
 mod recorded;
 mod records;
 mod reference;
+mod success;

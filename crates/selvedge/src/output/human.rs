@@ -5,16 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use selvedge_core::guard::{Action, Finding, Strength};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
-    Baseline, CheckReport, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome,
-    Report, SessionOutcome, SessionStatus,
+    Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report,
+    SessionOutcome, SessionStatus,
 };
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 use super::amounts::{cost, counted, duration, tokens};
+use super::words::{guarded, mark, marks, session_word};
 use super::{indented, one_line, style};
 
 /// How much of an activity the moving line shows, in characters.
@@ -332,75 +332,4 @@ pub(crate) fn verdict(run: &Run) -> String {
         "show"
     };
     text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
-}
-
-/// What the guard noticed, in a line.
-pub(crate) fn guarded(finding: &Finding) -> String {
-    let sign = match finding.strength {
-        Strength::Offence => style::bad("⚠"),
-        Strength::Strong => style::warning("⚠"),
-        Strength::Weak => style::dim("·"),
-    };
-    let line = finding
-        .line
-        .map(|line| format!(":{line}"))
-        .unwrap_or_default();
-    let what = one_line(&format!("{}{line}: {}", finding.path, finding.what), 160);
-    let done = match finding.action {
-        Action::PutBack => "; put back",
-        Action::Remove => "; removed",
-        Action::Fail => "; the attempt fails",
-        Action::Flag => "",
-    };
-    format!("  {sign} {what}{done}")
-}
-
-/// What the baseline, the reruns and the attempts before make of a check, in words.
-pub(crate) fn marks(check: &CheckReport) -> Option<String> {
-    let marks = check.marks;
-    let reason = || check.reason.clone().unwrap_or_default();
-    if marks.weakened || marks.flaky {
-        return Some(reason());
-    }
-    if marks.preexisting && check.status == CheckStatus::Pass {
-        return Some(reason());
-    }
-    let fixed = check.fixed_tests.len() as u64;
-    let parts = [
-        (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
-        (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
-        marks
-            .regression
-            .then(|| "a regression: it passed before".to_owned()),
-        marks
-            .preexisting
-            .then(|| "failed in the same way before the work began".to_owned()),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// A sign for a check's status.
-pub(crate) fn mark(status: CheckStatus) -> String {
-    match status {
-        CheckStatus::Pass => style::good("✓"),
-        CheckStatus::Fail => style::bad("✗"),
-        CheckStatus::Timeout => style::bad("⧖"),
-        CheckStatus::Error => style::warning("!"),
-        CheckStatus::Skip => style::dim("-"),
-    }
-}
-
-/// How a session ended, in words.
-pub(crate) fn session_word(status: SessionStatus) -> &'static str {
-    match status {
-        SessionStatus::Success => "ended its work",
-        SessionStatus::Failed => "failed",
-        SessionStatus::Timeout => "ran out of time",
-        SessionStatus::TurnLimit => "reached its turn limit",
-        SessionStatus::Budget => "reached its budget",
-        SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
-        SessionStatus::Infra => "could not be run",
-        SessionStatus::Cancelled => "was stopped",
-    }
 }

@@ -9,6 +9,7 @@ pub(crate) mod json;
 pub(crate) mod story;
 pub(crate) mod style;
 mod text;
+mod words;
 
 pub(crate) use text::{indented, one_line, plain};
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::amounts::{cost, counted, duration, tokens};
-use super::human::{mark, session_word, verdict};
+use super::human::verdict;
+use super::words::{guarded, mark, marks, session_word};
 use super::{indented, one_line, style};
 
 /// How much of an agent's last words a story shows, in characters.
@@ -86,6 +87,10 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
             }
         }
     }
+    let guard = attempt.report.iter().flat_map(|report| &report.guard);
+    for finding in guard.flat_map(|guard| &guard.findings) {
+        text += &format!("{}\n", guarded(finding));
+    }
     for (index, check) in attempt
         .report
         .iter()
@@ -104,7 +109,7 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
 }
 
 fn one_check(number: usize, check: &CheckReport) -> String {
-    let label = one_line(check.name.as_deref().unwrap_or(&check.target), 72);
+    let label = one_line(check.label(), 72);
     let took = style::dim(duration(check.duration_ms));
     let why = check
         .reason
@@ -116,6 +121,9 @@ fn one_check(number: usize, check: &CheckReport) -> String {
         style::dim(number),
         mark(check.status)
     );
+    if let Some(marks) = marks(check) {
+        text += &format!("      {marks}\n");
+    }
     if let Some(tests) = &check.tests {
         let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
         text += &format!("      {passed} tests passed, {failed} failed, {skipped} skipped\n");
