@@ -1,6 +1,6 @@
 //! What a task protects: the built-in table and the user's own globs, less what the task allows.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use thiserror::Error;
@@ -24,29 +24,29 @@ pub struct BadGlob {
 /// ever add), each with its policy, and what the task itself allows.
 #[derive(Debug, Clone)]
 pub struct Protection {
-    builtin: &'static Builtin,
     user: GlobSet,
     policies: Vec<Policy>,
     allowed: GlobSet,
-    task: Words,
+    description: String,
+    /// The description's clauses, read when a path is first held against them.
+    words: OnceLock<Words>,
 }
 
-/// The globs of [`TABLE`], and the entry that each of them belongs to.
-#[derive(Debug)]
+/// The globs of [`TABLE`], and the entry that each of them belongs to. They are compiled when a path
+/// is first held against them: most commands never do.
 struct Builtin {
     globs: GlobSet,
-    owners: Vec<usize>,
+    owners: Vec<&'static Entry>,
 }
 
-static BUILTIN: LazyLock<Result<Builtin, BadGlob>> = LazyLock::new(|| {
-    let all = || {
-        let entries = TABLE.iter().enumerate();
-        entries.flat_map(|(index, entry)| entry.globs.iter().map(move |glob| (index, *glob)))
-    };
-    Ok(Builtin {
-        globs: set(all().map(|(_, glob)| glob), true)?,
-        owners: all().map(|(index, _)| index).collect(),
-    })
+static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| {
+    let (owners, globs): (Vec<_>, Vec<_>) = TABLE
+        .iter()
+        .flat_map(|entry| entry.globs.iter().map(move |glob| (entry, *glob)))
+        .unzip();
+    // A test reads the whole table, so that none of its globs is malformed.
+    let globs = set(globs, Case::Ignored).unwrap_or_default();
+    Builtin { globs, owners }
 });
 
 /// Why a path is protected.
@@ -64,11 +64,11 @@ impl Protection {
     /// allows; `task` is the task's description, whose words may allow a file too.
     pub fn new(user: &[Rule], allow: &[String], task: &str) -> Result<Self, BadGlob> {
         Ok(Self {
-            builtin: BUILTIN.as_ref().map_err(Clone::clone)?,
-            user: set(user.iter().map(|rule| rule.glob.as_str()), true)?,
+            user: set(user.iter().map(|rule| rule.glob.as_str()), Case::Ignored)?,
             policies: user.iter().map(|rule| rule.policy).collect(),
-            allowed: set(allow.iter().map(String::as_str), false)?,
-            task: Words::of(task),
+            allowed: set(allow.iter().map(String::as_str), Case::Kept)?,
+            description: task.to_owned(),
+            words: OnceLock::new(),
         })
     }
 
@@ -86,7 +86,7 @@ impl Protection {
 
     /// The task's words.
     pub(super) fn task(&self) -> &Words {
-        &self.task
+        self.words.get_or_init(|| Words::of(&self.description))
     }
 
     /// Whether and how a path is protected; `None` too for what the task or the user allows.
@@ -94,9 +94,10 @@ impl Protection {
         if self.allowed.is_match(path) {
             return None;
         }
-        let builtin = self.entry(path);
+        let folded = path.to_lowercase();
+        let builtin = entry(path, &folded);
         let subjects = builtin.map_or(&[][..], |entry| entry.subjects);
-        let by_user = self.user.matches(path).into_iter().next_back();
+        let by_user = self.user.matches(&folded).into_iter().next_back();
         let (policy, kind) = match (by_user.map(|index| self.policies[index]), builtin) {
             (Some(Policy::Allow), _) | (None, None) => return None,
             (Some(policy), _) => (policy, Kind::Whole),
@@ -105,26 +106,33 @@ impl Protection {
         Some(Guarded {
             policy,
             kind,
-            asked_for: self.task.speak_of(path, subjects),
+            asked_for: self.task().speak_of(path, subjects),
         })
     }
+}
 
-    fn entry(&self, path: &str) -> Option<&'static Entry> {
-        if text::is_python_cache(path) {
-            return None;
-        }
-        let first = self.builtin.globs.matches(path).into_iter().next()?;
-        TABLE.get(*self.builtin.owners.get(first)?)
+/// The entry of the built-in table that protects a path, which is given in lower case too.
+fn entry(path: &str, folded: &str) -> Option<&'static Entry> {
+    if text::is_python_cache(path) {
+        return None;
     }
+    let first = BUILTIN.globs.matches(folded).into_iter().next()?;
+    BUILTIN.owners.get(first).copied()
+}
+
+/// Whether a set of globs tells `Makefile` from `makefile`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Kept,
+    /// The globs are held in lower case, and so must be the paths. The library's own way makes a
+    /// regular expression of each glob, twenty times as slow to compile.
+    Ignored,
 }
 
 /// A glob without a `/` holds in every directory, any other one from the workspace's root; one that
 /// ends with `/` means all that is in that directory. Protection ignores case, as the file systems
 /// of some machines do; what a task allows is taken to the letter.
-fn set<'a>(
-    globs: impl IntoIterator<Item = &'a str>,
-    ignore_case: bool,
-) -> Result<GlobSet, BadGlob> {
+fn set<'a>(globs: impl IntoIterator<Item = &'a str>, case: Case) -> Result<GlobSet, BadGlob> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         let mut pattern = glob.strip_prefix("./").unwrap_or(glob).to_owned();
@@ -134,9 +142,11 @@ fn set<'a>(
         if !pattern.contains('/') {
             pattern.insert_str(0, "**/");
         }
+        if case == Case::Ignored {
+            pattern = pattern.to_lowercase();
+        }
         let built = GlobBuilder::new(pattern.trim_start_matches('/'))
             .literal_separator(true)
-            .case_insensitive(ignore_case)
             .build();
         set.add(built.map_err(|error| BadGlob {
             glob: glob.to_owned(),
@@ -147,4 +157,16 @@ fn set<'a>(
         glob: error.glob().unwrap_or_default().to_owned(),
         why: error.kind().to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_builtin_table_is_compiled() {
+        let globs = TABLE.iter().flat_map(|entry| entry.globs).copied();
+        assert_eq!(set(globs, Case::Ignored).err(), None);
+        assert_eq!(BUILTIN.globs.len(), BUILTIN.owners.len());
+    }
 }

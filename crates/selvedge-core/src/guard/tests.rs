@@ -1,7 +1,7 @@
 //! What `inspect` says of single changes, and that no bytes make it panic. The corpus under
 //! `tests/trust` holds the rest.
 
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
@@ -202,13 +202,13 @@ fn content() -> impl Strategy<Value = Option<Vec<u8>>> {
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(
-        files in vec((select(PATHS.as_slice()), content(), content()), 0..4),
+        files in btree_map(select(PATHS.as_slice()), (content(), content()), 0..4),
         task in "[a-zA-Z ./'\\-é!]{0,80}",
     ) {
         let protection = Protection::new(&[], &[], &task).unwrap();
         let changes: Vec<ChangedFile<'_>> = files
             .iter()
-            .map(|(path, before, after)| ChangedFile {
+            .map(|(path, (before, after))| ChangedFile {
                 path,
                 before: before.as_deref(),
                 after: after.as_deref(),
