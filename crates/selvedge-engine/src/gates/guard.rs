@@ -13,7 +13,7 @@ use selvedge_core::model::TreeId;
 
 use super::trees::{Trees, blocking};
 use crate::checks::CheckAborted;
-use crate::workspace::{self, Content, Workspace, WorkspaceError};
+use crate::workspace::{self, Compared, Content, Workspace, WorkspaceError};
 
 /// Folders of installed programs and of builds: their byte code is not the attempt's to run from.
 const NOT_OWN: [&str; 8] = [
@@ -64,13 +64,8 @@ fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
     workspace::TreeId::parse(tree.as_str())
 }
 
-/// The changed files that matter, with their bytes then and now.
-struct Looked {
-    paths: Vec<PathBuf>,
-    names: Vec<String>,
-    before: Vec<Content>,
-    after: Vec<Content>,
-}
+/// The changed files that matter, and their names as the guard reads them.
+struct Looked(Vec<(String, Compared)>);
 
 impl Looked {
     fn at(
@@ -79,30 +74,22 @@ impl Looked {
         judged: &TreeId,
         protection: &Protection,
     ) -> Result<Self, WorkspaceError> {
-        let (start, judged) = (stored(start)?, stored(judged)?);
-        let changed = workspace.changed_files(&start, &judged)?;
-        let wanted = changed.into_iter().filter_map(|file| {
-            let name = file.path.to_string_lossy().into_owned();
-            protection.wants(&name).then_some((file.path, name))
-        });
-        let (paths, names): (Vec<_>, Vec<_>) = wanted.unzip();
-        Ok(Self {
-            before: workspace.contents(&start, &paths)?,
-            after: workspace.contents(&judged, &paths)?,
-            paths,
-            names,
-        })
+        let wanted = |path: &Path| protection.wants(&path.to_string_lossy());
+        let compared = workspace.compare_files(&stored(start)?, &stored(judged)?, wanted)?;
+        let named = compared
+            .into_iter()
+            .map(|file| (file.path.to_string_lossy().into_owned(), file));
+        Ok(Self(named.collect()))
     }
 
     fn findings(&self, protection: &Protection) -> Vec<Finding> {
         let changes: Vec<ChangedFile<'_>> = self
-            .names
+            .0
             .iter()
-            .zip(self.before.iter().zip(&self.after))
-            .map(|(path, (before, after))| ChangedFile {
+            .map(|(path, file)| ChangedFile {
                 path,
-                before: before.bytes(),
-                after: after.bytes(),
+                before: file.before.bytes(),
+                after: file.after.bytes(),
             })
             .collect();
         let mut findings = inspect(protection, &changes);
@@ -112,16 +99,16 @@ impl Looked {
 
     /// A protected file that became a link means whatever the link leads to.
     fn links<'a>(&'a self, protection: &'a Protection) -> impl Iterator<Item = Finding> + 'a {
-        let files = self.names.iter().zip(self.before.iter().zip(&self.after));
-        files
-            .filter(|(path, (_, after))| **after == Content::Link && protection.protects(path))
-            .map(|(path, (before, _))| Finding {
+        self.0
+            .iter()
+            .filter(|(path, file)| file.after == Content::Link && protection.protects(path))
+            .map(|(path, file)| Finding {
                 path: path.clone(),
                 line: None,
                 kind: FindingKind::ProtectedChanged,
                 strength: Strength::Offence,
                 what: "a protected file was replaced by a link".to_owned(),
-                action: match before {
+                action: match file.before {
                     Content::Absent => Action::Remove,
                     Content::Bytes(_) | Content::Link => Action::PutBack,
                 },
@@ -134,10 +121,10 @@ impl Looked {
                 finding.path == *name && matches!(finding.action, Action::PutBack | Action::Remove)
             })
         };
-        let paths = self.paths.iter().zip(&self.names);
-        paths
-            .filter(|(_, name)| is_meant(name))
-            .map(|(path, _)| path.clone())
+        self.0
+            .iter()
+            .filter(|(name, _)| is_meant(name))
+            .map(|(_, file)| file.path.clone())
             .collect()
     }
 }
@@ -159,11 +146,14 @@ impl Content {
 fn forget_bytecode(folder: &Path, since: i64) {
     let is_cache = folder.file_name().is_some_and(|name| name == "__pycache__");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(data) = entry.metadata() else { continue };
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
         let own = !NOT_OWN.iter().any(|name| entry.file_name() == *name);
-        if data.is_dir() && own {
+        let written_since = || entry.metadata().is_ok_and(|data| data.ctime() >= since);
+        if kind.is_dir() && own {
             forget_bytecode(&entry.path(), since);
-        } else if is_cache && data.is_file() && data.ctime() >= since {
+        } else if is_cache && kind.is_file() && written_since() {
             // One that cannot be removed is the file system's to complain of, when it is run.
             let _ = fs::remove_file(entry.path());
         }

@@ -9,8 +9,8 @@ use std::process::Command;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::TreeId;
-use super::import::FILES;
+use super::ids::{BlobId, TreeId};
+use super::import::{FILES, Kind};
 
 const DOING: &str = "compare two snapshots";
 
@@ -63,6 +63,42 @@ pub struct ChangedFile {
     pub change: Change,
 }
 
+/// A file that differs, and what each of the snapshots has in its place.
+#[derive(Debug)]
+pub(super) struct Difference {
+    pub(super) path: PathBuf,
+    pub(super) before: Option<(Kind, BlobId)>,
+    pub(super) after: Option<(Kind, BlobId)>,
+}
+
+impl Difference {
+    /// Reads `:MODE MODE ID ID STATUS` and the path that follows it.
+    fn read(head: &[u8], path: &[u8]) -> Option<Self> {
+        let mut fields = head.strip_prefix(b":")?.split(|byte| *byte == b' ');
+        let modes = [fields.next()?, fields.next()?];
+        let ids = [fields.next()?, fields.next()?];
+        let side = |mode: &[u8], id| match mode {
+            b"000000" => Some(None),
+            _ => Some(Some((Kind::from_git_mode(mode)?, BlobId::from_hex(id)?))),
+        };
+        Some(Self {
+            path: OsString::from_vec(path.to_vec()).into(),
+            before: side(modes[0], ids[0])?,
+            after: side(modes[1], ids[1])?,
+        })
+    }
+
+    fn change(&self) -> Change {
+        let is_link = |side: (Kind, BlobId)| side.0 == Kind::Link;
+        match (self.before, self.after) {
+            (None, _) => Change::Added,
+            (_, None) => Change::Removed,
+            (Some(before), Some(after)) if is_link(before) != is_link(after) => Change::Retyped,
+            _ => Change::Modified,
+        }
+    }
+}
+
 impl Workspace {
     /// The files that differ, in the order of their paths. Empty folders and permission bits other
     /// than the executable one are not files and not listed, though they make snapshots unequal.
@@ -74,34 +110,36 @@ impl Workspace {
         from: &TreeId,
         to: &TreeId,
     ) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        let differences = self.differences(from, to)?.into_iter();
+        let changed = differences.map(|file| ChangedFile {
+            change: file.change(),
+            path: file.path,
+        });
+        Ok(changed.collect())
+    }
+
+    pub(super) fn differences(
+        &self,
+        from: &TreeId,
+        to: &TreeId,
+    ) -> Result<Vec<Difference>, WorkspaceError> {
+        let place = self.shadow.dir();
         let mut command = self.compare();
-        command.args([
-            "--name-status",
-            "-z",
-            from.as_str(),
-            to.as_str(),
-            "--",
-            FILES,
-        ]);
-        let answer = git::answer(command, DOING, self.shadow.dir());
+        command.args(["--raw", "--no-abbrev", "-z", from.as_str(), to.as_str()]);
+        command.args(["--", FILES]);
+        let answer = git::answer(command, DOING, place);
         let answer = self.explain(answer, from, to)?;
-        let mut fields = answer
-            .split(|byte| *byte == 0)
-            .filter(|field| !field.is_empty());
-        let mut changed = Vec::new();
-        while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
-            let change = match status {
-                b"A" => Change::Added,
-                b"D" => Change::Removed,
-                b"T" => Change::Retyped,
-                _ => Change::Modified,
-            };
-            changed.push(ChangedFile {
-                path: OsString::from_vec(path.to_vec()).into(),
-                change,
-            });
+        let mut fields = answer.split(|byte| *byte == 0);
+        let mut differences = Vec::new();
+        while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+            let read = Difference::read(head, path);
+            differences.push(read.ok_or_else(|| WorkspaceError::UnexpectedAnswer {
+                doing: DOING,
+                place: place.to_owned(),
+                detail: String::from_utf8_lossy(head).into_owned(),
+            })?);
         }
-        Ok(changed)
+        Ok(differences)
     }
 
     /// The unified diff from one snapshot to another.

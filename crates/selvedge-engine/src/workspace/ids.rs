@@ -99,7 +99,10 @@ fn nibble(digit: u8) -> Option<u8> {
 
 impl fmt::Display for BlobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        f.write_str(&digits.map(digit).collect::<String>())
     }
 }
 

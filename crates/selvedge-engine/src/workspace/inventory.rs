@@ -2,14 +2,15 @@
 //! only what changed since. Losing it costs time and nothing else; one that cannot be read is none.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::error::WorkspaceError;
 use super::fingerprint::Fingerprint;
 use super::ids::{BlobId, TreeId};
+use super::relative::Relative;
 use super::shadow;
 
 /// The first record, changed whenever the form changes.
@@ -29,7 +30,7 @@ pub(super) struct Stored {
 pub(super) struct Inventory {
     pub(super) tree: TreeId,
     pub(super) manifest: BlobId,
-    pub(super) files: BTreeMap<PathBuf, Stored>,
+    pub(super) files: BTreeMap<Relative, Stored>,
 }
 
 impl Inventory {
@@ -62,11 +63,12 @@ impl Inventory {
                 changed,
             } = print;
             let settled = u8::from(*settled);
-            let fields = format!(
+            // Writing to a vector cannot fail.
+            let _ = write!(
+                bytes,
                 "{settled} {mode:o} {size} {inode} {} {} {} {} {blob} ",
                 modified.0, modified.1, changed.0, changed.1
             );
-            bytes.extend_from_slice(fields.as_bytes());
             bytes.extend_from_slice(path.as_os_str().as_bytes());
             bytes.push(0);
         }
@@ -92,7 +94,7 @@ impl Inventory {
     }
 }
 
-fn file(record: &[u8]) -> Option<(PathBuf, Stored)> {
+fn file(record: &[u8]) -> Option<(Relative, Stored)> {
     let mut fields = record.splitn(10, |byte| *byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
     let settled = text()? == "1";
@@ -104,7 +106,7 @@ fn file(record: &[u8]) -> Option<(PathBuf, Stored)> {
         changed: (text()?.parse().ok()?, text()?.parse().ok()?),
     };
     let blob = BlobId::from_hex(text()?.as_bytes())?;
-    let path = PathBuf::from(OsString::from_vec(fields.next()?.to_vec()));
+    let path = Relative::from_bytes(fields.next()?);
     Some((
         path,
         Stored {
@@ -132,7 +134,7 @@ mod tests {
             blob: BlobId::of(b"abc"),
             settled: true,
         };
-        let path = PathBuf::from(OsString::from_vec(b"a b/\n\xfe 1".to_vec()));
+        let path = Relative::from_bytes(b"a b/\n\xfe 1");
         Inventory {
             tree: "ab".repeat(32).parse().unwrap(),
             manifest: BlobId::of(b""),

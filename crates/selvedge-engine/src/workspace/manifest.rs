@@ -3,12 +3,12 @@
 //! is part of the snapshot's identity.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use super::coverage::Rules;
 use super::inventory::Stored;
+use super::relative::Relative;
 
 /// Permission bits of a file that git calls executable, and of any folder.
 pub(super) const EXECUTABLE: u32 = 0o755;
@@ -32,17 +32,17 @@ pub(super) struct Manifest {
     /// Which rules the snapshot was taken by.
     pub(super) rules: Rules,
     /// Permission bits of files, where they are not the usual ones.
-    pub(super) files: BTreeMap<PathBuf, u32>,
+    pub(super) files: BTreeMap<Relative, u32>,
     /// Permission bits of folders that are empty, or have other than the usual ones.
-    pub(super) folders: BTreeMap<PathBuf, u32>,
+    pub(super) folders: BTreeMap<Relative, u32>,
 }
 
 impl Manifest {
     pub(super) fn of(
         rules: Rules,
-        files: &BTreeMap<PathBuf, Stored>,
-        folders: &BTreeMap<PathBuf, u32>,
-        empty: &BTreeSet<PathBuf>,
+        files: &BTreeMap<Relative, Stored>,
+        folders: &BTreeMap<Relative, u32>,
+        empty: &BTreeSet<Relative>,
     ) -> Self {
         let covered = parents(files.keys().chain(empty));
         let is_unusual = |bits: u32| bits != usual_permissions(is_executable(bits));
@@ -54,7 +54,7 @@ impl Manifest {
         let folders = folders
             .iter()
             .filter(|(path, bits)| {
-                empty.contains(*path) || **bits != EXECUTABLE && covered.contains(path.as_path())
+                empty.contains(*path) || **bits != EXECUTABLE && covered.contains(path.as_os_str())
             })
             .map(|(path, bits)| (path.clone(), *bits))
             .collect();
@@ -97,7 +97,7 @@ impl Manifest {
             let mut fields = record.splitn(3, |byte| *byte == b' ');
             let kind = fields.next()?;
             let mode = u32::from_str_radix(str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-            let path = PathBuf::from(OsString::from_vec(fields.next()?.to_vec()));
+            let path = Relative::from_bytes(fields.next()?);
             match kind {
                 b"d" => manifest.folders.insert(path, mode),
                 b"f" => manifest.files.insert(path, mode),
@@ -109,11 +109,11 @@ impl Manifest {
 }
 
 /// Every folder above one of these paths.
-pub(super) fn parents<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> HashSet<&'p Path> {
+pub(super) fn parents<'p>(paths: impl Iterator<Item = &'p Relative>) -> HashSet<&'p OsStr> {
     let mut parents = HashSet::new();
     for path in paths {
         for parent in path.ancestors().skip(1) {
-            if !parents.insert(parent) {
+            if !parents.insert(parent.as_os_str()) {
                 break;
             }
         }
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let odd = PathBuf::from(OsString::from_vec(b"a b\n\xff/0644 c".to_vec()));
+        let odd = Relative::from_bytes(b"a b\n\xff/0644 c");
         let manifest = Manifest {
             rules: Rules::Folder,
             files: BTreeMap::from([(odd.clone(), 0o600)]),
-            folders: BTreeMap::from([(odd, 0o700), (PathBuf::from("empty"), 0o755)]),
+            folders: BTreeMap::from([(odd, 0o700), (Relative::from_bytes(b"empty"), 0o755)]),
         };
         assert_eq!(Manifest::from_bytes(&manifest.to_bytes()), Some(manifest));
     }

@@ -22,6 +22,7 @@ mod keep;
 mod lock;
 mod manifest;
 mod obstacles;
+mod relative;
 mod repository;
 mod restore;
 mod shadow;
@@ -46,7 +47,7 @@ pub use error::WorkspaceError;
 pub use ids::TreeId;
 pub use lock::{LockError, WorkspaceLock};
 pub use restore::Restored;
-pub use single::Content;
+pub use single::{Compared, Content};
 pub use snapshot::Snapshot;
 pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 

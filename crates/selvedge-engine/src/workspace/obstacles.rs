@@ -13,8 +13,9 @@ pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), 
         let path = left_out.path.as_path();
         let wanted_above = path
             .ancestors()
-            .find(|above| target.files.contains_key(*above));
-        let wanted_as_folder = left_out.size.is_some() && target.folders.contains_key(path);
+            .find(|above| target.files.contains_key(above.as_os_str()));
+        let wanted_as_folder =
+            left_out.size.is_some() && target.folders.contains_key(path.as_os_str());
         if let Some(wanted) = wanted_above.or(wanted_as_folder.then_some(path)) {
             return Err(WorkspaceError::InTheWay {
                 path: path.to_owned(),
@@ -28,9 +29,9 @@ pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), 
 /// Whether a covered path must go before the target can be written: a file where the target has a
 /// folder, or anything at or below where the target has a file.
 pub(super) fn must_go_first(path: &Path, target: &Target) -> bool {
-    target.folders.contains_key(path)
+    target.folders.contains_key(path.as_os_str())
         || path
             .ancestors()
             .skip(1)
-            .any(|above| target.files.contains_key(above))
+            .any(|above| target.files.contains_key(above.as_os_str()))
 }

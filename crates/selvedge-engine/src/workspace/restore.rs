@@ -16,6 +16,7 @@ use super::ids::TreeId;
 use super::import::Kind;
 use super::inventory::Stored;
 use super::obstacles::{must_go_first, refuse_if_blocked};
+use super::relative::Relative;
 use super::shadow::{Held, Shadow};
 use super::snapshot::Taken;
 use super::store::kind;
@@ -49,7 +50,7 @@ impl Workspace {
         let mut blobs = Blobs::open(&self.git, &self.shadow)?;
         let target = self.target(tree, &mut blobs)?;
         // Whatever is overwritten must be kept back, even what the rules would leave out.
-        let always: HashSet<PathBuf> = target.files.keys().cloned().collect();
+        let always: HashSet<Relative> = target.files.keys().cloned().collect();
         let current = self.take(&held, "before a restore", &always)?;
         self.keep_back(&held, &current.tree)?;
         refuse_if_blocked(&current, &target)?;
@@ -140,12 +141,12 @@ impl Restore<'_> {
             .filter(|path| must_go_first(path, &self.target))
         {
             self.done(path, self.anchor.remove(path))?;
-            self.removed.push(path.clone());
+            self.removed.push(path.to_path_buf());
         }
         for path in self.current.folders.keys().rev() {
             let file_comes = path
                 .ancestors()
-                .any(|above| self.target.files.contains_key(above));
+                .any(|above| self.target.files.contains_key(above.as_os_str()));
             if file_comes {
                 self.done(path, self.anchor.remove_empty(path).map(drop))?;
             }
@@ -177,7 +178,7 @@ impl Restore<'_> {
                 let written = write(&self.anchor, &mut self.blobs, path, wanted);
                 self.done(path, written)?;
             }
-            self.changed.push(path.clone());
+            self.changed.push(path.to_path_buf());
         }
         Ok(())
     }
@@ -230,7 +231,7 @@ impl Restore<'_> {
     /// Removes files that were kept back, and says how many.
     fn remove_files(
         &mut self,
-        files: BTreeMap<PathBuf, Fingerprint>,
+        files: BTreeMap<Relative, Fingerprint>,
     ) -> Result<usize, WorkspaceError> {
         let before = self.removed.len();
         for (path, print) in files {
@@ -242,7 +243,7 @@ impl Restore<'_> {
                 .is_some_and(|kept| kept.print.same_bytes_as(&print))
             {
                 self.done(&path, self.anchor.remove(&path))?;
-                self.removed.push(path);
+                self.removed.push(path.into_path());
             }
         }
         Ok(self.removed.len() - before)
@@ -251,7 +252,7 @@ impl Restore<'_> {
     /// Removes folders that the snapshot does not hold, once they are empty.
     fn remove_folders<'p>(
         &self,
-        folders: impl DoubleEndedIterator<Item = &'p PathBuf>,
+        folders: impl DoubleEndedIterator<Item = &'p Relative>,
     ) -> Result<(), WorkspaceError> {
         for path in folders.rev() {
             self.done(path, self.anchor.remove_empty(path).map(drop))?;

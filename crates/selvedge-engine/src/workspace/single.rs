@@ -1,12 +1,12 @@
-//! Single files of a snapshot: their bytes, and putting them back alone.
+//! Single files of snapshots: their bytes, and putting them back alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Workspace;
 use super::anchored::Anchor;
 use super::blobs::Blobs;
 use super::error::WorkspaceError;
-use super::ids::TreeId;
+use super::ids::{BlobId, TreeId};
 use super::import::Kind;
 use super::restore::write;
 
@@ -21,24 +21,49 @@ pub enum Content {
     Link,
 }
 
+/// A file that differs between two snapshots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Relative to the workspace.
+    pub path: PathBuf,
+    /// As the first snapshot holds it.
+    pub before: Content,
+    /// As the second one does.
+    pub after: Content,
+}
+
 impl Workspace {
-    /// The files at these paths as a snapshot holds them, in the order of the paths.
+    /// The files that differ between two snapshots and are `wanted`, with their bytes, in the order
+    /// of their paths.
     ///
     /// # Errors
-    /// The snapshot is unknown, or git fails.
-    pub fn contents(
+    /// A snapshot is unknown, or git fails.
+    pub fn compare_files(
         &self,
-        tree: &TreeId,
-        paths: &[PathBuf],
-    ) -> Result<Vec<Content>, WorkspaceError> {
+        from: &TreeId,
+        to: &TreeId,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Vec<Compared>, WorkspaceError> {
+        let mut differences = self.differences(from, to)?;
+        differences.retain(|file| wanted(&file.path));
+        if differences.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut blobs = Blobs::open(&self.git, &self.shadow)?;
-        let target = self.target(tree, &mut blobs)?;
-        let content = |path: &PathBuf| match target.files.get(path) {
+        let mut content = |side: Option<(Kind, BlobId)>| match side {
             None => Ok(Content::Absent),
-            Some(wanted) if wanted.kind == Kind::Link => Ok(Content::Link),
-            Some(wanted) => blobs.read(&wanted.blob.to_string()).map(Content::Bytes),
+            Some((Kind::Link, _)) => Ok(Content::Link),
+            Some((_, blob)) => blobs.read(&blob.to_string()).map(Content::Bytes),
         };
-        paths.iter().map(content).collect()
+        let mut compared = Vec::with_capacity(differences.len());
+        for file in differences {
+            compared.push(Compared {
+                before: content(file.before)?,
+                after: content(file.after)?,
+                path: file.path,
+            });
+        }
+        Ok(compared)
     }
 
     /// Makes the files at these paths what a snapshot holds, removing those that it does not have,
@@ -53,7 +78,7 @@ impl Workspace {
             |path: &PathBuf, error| WorkspaceError::io("put back", &self.dir.join(path), error);
         let anchor = Anchor::at(&self.dir).map_err(|error| failed(&PathBuf::new(), error))?;
         for path in paths {
-            let done = match target.files.get(path) {
+            let done = match target.files.get(path.as_os_str()) {
                 None => anchor.remove(path),
                 Some(wanted) => path
                     .parent()

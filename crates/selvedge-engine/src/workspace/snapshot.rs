@@ -2,7 +2,6 @@
 //! neither read nor sent to git.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Workspace;
@@ -10,6 +9,7 @@ use super::coverage::{LeftOut, LeftOuts, Rules};
 use super::error::WorkspaceError;
 use super::ids::{BlobId, TreeId};
 use super::inventory::{Inventory, Stored};
+use super::relative::Relative;
 use super::shadow::{Held, LATEST};
 use super::store::Store;
 use super::survey::Survey;
@@ -32,11 +32,11 @@ pub struct Snapshot {
 pub(super) struct Taken {
     pub(super) tree: TreeId,
     pub(super) manifest: BlobId,
-    pub(super) files: BTreeMap<PathBuf, Stored>,
+    pub(super) files: BTreeMap<Relative, Stored>,
     /// Every folder walked, with its permission bits.
-    pub(super) folders: BTreeMap<PathBuf, u32>,
+    pub(super) folders: BTreeMap<Relative, u32>,
     /// The folders among them that hold nothing at all.
-    pub(super) empty: BTreeSet<PathBuf>,
+    pub(super) empty: BTreeSet<Relative>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
@@ -66,7 +66,7 @@ impl Workspace {
         &self,
         held: &Held,
         label: &str,
-        always: &HashSet<PathBuf>,
+        always: &HashSet<Relative>,
     ) -> Result<Taken, WorkspaceError> {
         let last = Inventory::load(&self.shadow.inventory());
         if last.is_none() {
@@ -83,7 +83,7 @@ impl Workspace {
         &self,
         held: &Held,
         label: &str,
-        always: &HashSet<PathBuf>,
+        always: &HashSet<Relative>,
         last: Option<Inventory>,
     ) -> Result<Taken, WorkspaceError> {
         let survey = self.survey(self.rules(), always)?;

@@ -19,6 +19,7 @@ use super::ids::{BlobHasher, BlobId};
 use super::import::{FILES, Import, Kind, MANIFEST};
 use super::inventory::{Inventory, Stored};
 use super::manifest::{Manifest, is_executable};
+use super::relative::Relative;
 use super::snapshot::Taken;
 use super::survey::Survey;
 
@@ -37,9 +38,9 @@ pub(super) struct Store<'a> {
 
 /// A snapshot's content before it has a name.
 struct Unfinished {
-    files: BTreeMap<PathBuf, Stored>,
-    folders: BTreeMap<PathBuf, u32>,
-    empty: BTreeSet<PathBuf>,
+    files: BTreeMap<Relative, Stored>,
+    folders: BTreeMap<Relative, u32>,
+    empty: BTreeSet<Relative>,
     left_out: Vec<LeftOut>,
 }
 
@@ -144,7 +145,7 @@ impl<'a> Store<'a> {
     fn add_file(
         &mut self,
         taken: &mut Unfinished,
-        path: PathBuf,
+        path: Relative,
         print: Fingerprint,
         known: Option<Stored>,
     ) -> Result<(), WorkspaceError> {
@@ -156,7 +157,7 @@ impl<'a> Store<'a> {
             }
             Found::Gone => {}
             Found::Unreadable => taken.left_out.push(LeftOut {
-                path: path.clone(),
+                path: path.to_path_buf(),
                 reason: Reason::Unreadable,
                 size: Some(print.size),
             }),

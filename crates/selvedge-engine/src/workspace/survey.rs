@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::coverage::{self, CACHE_TAG, CACHES, LeftOut, Limits, Reason, Rules};
 use super::error::WorkspaceError;
 use super::fingerprint::Fingerprint;
+use super::relative::Relative;
 use super::repository::{ObjectFormat, Repository, plain_file};
 use super::{Workspace, git, is_repository_data};
 
@@ -19,11 +20,11 @@ use super::{Workspace, git, is_repository_data};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     /// Covered files and links.
-    pub(super) files: BTreeMap<PathBuf, Fingerprint>,
+    pub(super) files: BTreeMap<Relative, Fingerprint>,
     /// Every folder walked, with its permission bits.
-    pub(super) folders: BTreeMap<PathBuf, u32>,
+    pub(super) folders: BTreeMap<Relative, u32>,
     /// The folders among them that hold nothing at all.
-    pub(super) empty: BTreeSet<PathBuf>,
+    pub(super) empty: BTreeSet<Relative>,
     /// What is there and not covered.
     pub(super) left_out: Vec<LeftOut>,
 }
@@ -34,7 +35,7 @@ impl Workspace {
     pub(super) fn survey(
         &self,
         rules: Rules,
-        always: &HashSet<PathBuf>,
+        always: &HashSet<Relative>,
     ) -> Result<Survey, WorkspaceError> {
         let mut walk = Walk {
             workspace: self,
@@ -124,10 +125,10 @@ impl Workspace {
 struct Walk<'a> {
     workspace: &'a Workspace,
     rules: Rules,
-    always: &'a HashSet<PathBuf>,
-    unignored: HashSet<PathBuf>,
+    always: &'a HashSet<Relative>,
+    unignored: HashSet<Relative>,
     /// Every folder above a path in `always` or `unignored`.
-    parents: HashSet<PathBuf>,
+    parents: HashSet<Relative>,
     ignored_bytes: u64,
     ignored_count: usize,
     found: Survey,
@@ -136,7 +137,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn add_parents(&mut self, path: &Path) {
         for parent in path.ancestors().skip(1) {
-            if !self.parents.insert(parent.to_owned()) {
+            if !self.parents.insert(parent.into()) {
                 return;
             }
         }
@@ -151,7 +152,7 @@ impl Walk<'_> {
         for path in self.workspace.unignored_in(&dir, repository, self.rules)? {
             let path = prefix.join(path);
             self.add_parents(&path);
-            self.unignored.insert(path);
+            self.unignored.insert(path.into());
         }
         Ok(())
     }
@@ -166,12 +167,12 @@ impl Walk<'_> {
                 continue;
             };
             if self.declares_itself_a_cache(&folder, &entries) {
-                self.found.folders.remove(&folder);
+                self.found.folders.remove(folder.as_os_str());
                 self.leave_out(folder, Reason::Cache, None);
                 continue;
             }
             if entries.is_empty() {
-                self.found.empty.insert(folder.clone());
+                self.found.empty.insert(folder.as_path().into());
             }
             entries.sort_by_key(DirEntry::file_name);
             let mut below = Vec::new();
@@ -184,7 +185,7 @@ impl Walk<'_> {
                 if self.enters(&path, &metadata)? {
                     self.found
                         .folders
-                        .insert(path.clone(), metadata.permissions().mode() & 0o777);
+                        .insert(path.as_path().into(), metadata.permissions().mode() & 0o777);
                     below.push(path);
                 }
             }
@@ -195,7 +196,7 @@ impl Walk<'_> {
 
     fn declares_itself_a_cache(&self, folder: &Path, entries: &[DirEntry]) -> bool {
         folder != Path::new("")
-            && !self.parents.contains(folder)
+            && !self.parents.contains(folder.as_os_str())
             && entries
                 .iter()
                 .any(|entry| entry.file_name() == OsStr::new(CACHE_TAG))
@@ -215,7 +216,7 @@ impl Walk<'_> {
             self.file(path, name, metadata);
             return Ok(false);
         }
-        if self.unignored.contains(path)
+        if self.unignored.contains(path.as_os_str())
             && let Some(nested) = Repository::at(&self.workspace.dir.join(path))
         {
             self.add_listing(path, Some(&nested))?;
@@ -228,7 +229,8 @@ impl Walk<'_> {
 
     /// Why a folder that holds nothing unignored is not even looked into.
     fn refusal_of_folder(&self, path: &Path, name: &OsStr) -> Option<Reason> {
-        if self.parents.contains(path) || holds_no_file(&self.workspace.dir.join(path)) {
+        if self.parents.contains(path.as_os_str()) || holds_no_file(&self.workspace.dir.join(path))
+        {
             None
         } else if coverage::is_cache(name) {
             Some(Reason::Cache)
@@ -250,7 +252,7 @@ impl Walk<'_> {
         } else {
             self.found
                 .files
-                .insert(path.to_owned(), Fingerprint::of(metadata));
+                .insert(path.into(), Fingerprint::of(metadata));
         }
     }
 
@@ -261,10 +263,10 @@ impl Walk<'_> {
             ignored_total,
             ignored_count,
         } = self.workspace.limits;
-        if self.always.contains(path) {
+        if self.always.contains(path.as_os_str()) {
             return None;
         }
-        if self.unignored.contains(path) {
+        if self.unignored.contains(path.as_os_str()) {
             return (size > file).then_some(Reason::TooLarge);
         }
         if size > ignored_file {

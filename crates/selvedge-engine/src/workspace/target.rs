@@ -1,9 +1,7 @@
 //! What a stored snapshot wants the workspace to be.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Workspace;
 use super::blobs::Blobs;
@@ -12,6 +10,7 @@ use super::git;
 use super::ids::{BlobId, TreeId};
 use super::import::{FILES, Kind, MANIFEST};
 use super::manifest::{EXECUTABLE, Manifest, parents, usual_permissions};
+use super::relative::Relative;
 
 const DOING: &str = "read a snapshot";
 
@@ -26,9 +25,9 @@ pub(super) struct Wanted {
 /// A snapshot, spelled out.
 #[derive(Debug)]
 pub(super) struct Target {
-    pub(super) files: BTreeMap<PathBuf, Wanted>,
+    pub(super) files: BTreeMap<Relative, Wanted>,
     /// Every folder, with its permission bits.
-    pub(super) folders: BTreeMap<PathBuf, u32>,
+    pub(super) folders: BTreeMap<Relative, u32>,
     pub(super) manifest: Manifest,
 }
 
@@ -61,14 +60,14 @@ impl Workspace {
         {
             let (path, kind, blob) = entry(record)
                 .ok_or_else(|| strange(String::from_utf8_lossy(record).into_owned()))?;
-            let Ok(path) = path.strip_prefix(FILES) else {
+            let Some(path) = below_files(path) else {
                 continue;
             };
-            let permissions = manifest.files.get(path).copied();
+            let permissions = manifest.files.get(&path).copied();
             let permissions =
                 permissions.unwrap_or_else(|| usual_permissions(kind == Kind::Executable));
             files.insert(
-                path.to_owned(),
+                path,
                 Wanted {
                     kind,
                     blob,
@@ -78,8 +77,8 @@ impl Workspace {
         }
         let mut folders = manifest.folders.clone();
         for parent in parents(files.keys().chain(manifest.folders.keys())) {
-            if parent != Path::new("") && !folders.contains_key(parent) {
-                folders.insert(parent.to_owned(), EXECUTABLE);
+            if !parent.is_empty() && !folders.contains_key(parent) {
+                folders.insert(Path::new(parent).into(), EXECUTABLE);
             }
         }
         Ok(Target {
@@ -91,11 +90,17 @@ impl Workspace {
 }
 
 /// Reads `MODE blob ID\tPATH`.
-fn entry(record: &[u8]) -> Option<(PathBuf, Kind, BlobId)> {
+fn entry(record: &[u8]) -> Option<(&[u8], Kind, BlobId)> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = (&record[..tab], &record[tab + 1..]);
     let mut fields = head.split(|byte| *byte == b' ');
     let kind = Kind::from_git_mode(fields.next()?)?;
     let blob = BlobId::from_hex(fields.nth(1)?)?;
-    Some((OsString::from_vec(path.to_vec()).into(), kind, blob))
+    Some((path, kind, blob))
+}
+
+/// A path of the stored tree as the workspace has it; none for what stands beside the files.
+fn below_files(path: &[u8]) -> Option<Relative> {
+    let below = path.strip_prefix(FILES.as_bytes())?.strip_prefix(b"/")?;
+    Some(Relative::from_bytes(below))
 }
