@@ -30,7 +30,7 @@ cargo xtask WORD
   licences             every dependency's licence is one of ours to use
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
-  bench [--long] [--program PATH]
+  bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program
                        measures that build of selvedge, not this checkout's";
 

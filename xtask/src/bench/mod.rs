@@ -38,29 +38,78 @@ impl Size {
     }
 }
 
+/// What to measure, and on what.
+struct Wish<'a> {
+    size: Size,
+    /// Another build's program.
+    program: Option<&'a str>,
+    /// One part of the table only.
+    part: Option<&'a str>,
+}
+
+/// One part of the table.
+type Part = fn(&Selvedge, Size, &mut Table) -> Done;
+
+const PARTS: [(&str, Part); 4] = [
+    ("start", |selvedge, _, table| {
+        start::measure(selvedge, table)
+    }),
+    ("attempts", |selvedge, _, table| {
+        attempts::measure(selvedge, table)
+    }),
+    ("digest", digest::measure),
+    ("memory", memory::measure),
+];
+
+impl<'a> Wish<'a> {
+    fn parse(mut args: &[&'a str]) -> Done<Self> {
+        let mut wish = Self {
+            size: Size::Usual,
+            program: None,
+            part: None,
+        };
+        loop {
+            args = match args {
+                [] => return Ok(wish),
+                ["--long", rest @ ..] => {
+                    wish.size = Size::Long;
+                    rest
+                }
+                ["--program", path, rest @ ..] => {
+                    wish.program = Some(path);
+                    rest
+                }
+                [part, rest @ ..] if PARTS.iter().any(|(name, _)| name == part) => {
+                    wish.part = Some(part);
+                    rest
+                }
+                _ => {
+                    let parts = PARTS.map(|(name, _)| name).join("|");
+                    return Err(format!("bench knows [--long] [--program PATH] [{parts}]").into());
+                }
+            };
+        }
+    }
+}
+
 /// Prints the table.
 pub(crate) fn run(args: &[&str]) -> Done {
-    let (size, program) = match args {
-        [] => (Size::Usual, None),
-        ["--long"] => (Size::Long, None),
-        ["--program", path] => (Size::Usual, Some(*path)),
-        ["--long", "--program", path] => (Size::Long, Some(*path)),
-        _ => return Err("bench knows [--long] [--program PATH]".into()),
-    };
+    let wish = Wish::parse(args)?;
     let folder = Metadata::own()?.target_directory.join("bench");
     std::fs::create_dir_all(&folder)?;
     // On the disk that is built on: a temporary directory may be in memory, where syncs are free.
     let scratch = tempfile::tempdir_in(folder)?;
-    let selvedge = match program {
+    let selvedge = match wish.program {
         Some(program) => Selvedge::at(program.as_ref(), scratch.path())?,
         None => Selvedge::build(scratch.path())?,
     };
     println!("{}", table::machine());
     let mut table = Table::default();
-    start::measure(&selvedge, &mut table)?;
-    attempts::measure(&selvedge, &mut table)?;
-    digest::measure(&selvedge, size, &mut table)?;
-    memory::measure(&selvedge, size, &mut table)?;
+    for (name, part) in PARTS {
+        if wish.part.is_none_or(|wanted| wanted == name) {
+            part(&selvedge, wish.size, &mut table)?;
+        }
+    }
     println!("\n{table}");
     Ok(())
 }
