@@ -12,7 +12,8 @@ use crate::fallback::Telling;
 use crate::findings::Findings;
 use crate::formats::Formats;
 use crate::last_green::LastGreen;
-use crate::line::{Line, scan};
+use crate::line::Line;
+use crate::scan::scan;
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -175,7 +176,9 @@ impl Reader {
     fn block(&mut self, block: &str) {
         let first = std::mem::take(&mut self.heading);
         let mut heading = first.as_str();
-        let mut words = scan(block);
+        let mut found = scan(block);
+        let asked = self.findings.asked();
+        self.prefixes.enter(block);
         let mut read = Vec::with_capacity(block.len() / 32);
         let mut start = 0;
         for raw in lines(block) {
@@ -184,8 +187,8 @@ impl Reader {
             let end = start + trimmed.len();
             self.number += 1;
             self.keep_whole(text);
-            let signals = words.signals(end - text.len(), text);
-            let line = Line::new(self.number, text, heading, signals);
+            let signals = found.signals(end - text.len(), end);
+            let line = Line::new(self.number, text, heading, signals, asked);
             let claim = self.formats.line(&line, &mut self.findings);
             read.push((line, claim));
             if line.indent() == 0 && !line.is_blank() {

@@ -56,6 +56,7 @@ impl SeenBefore {
     }
 
     fn block(&mut self, block: &str) {
+        self.prefixes.enter(block);
         for line in lines(block) {
             let text = self.prefixes.strip(line.trim_end());
             if !text.is_empty() && self.templates.len() < TEMPLATES {
@@ -64,9 +65,14 @@ impl SeenBefore {
         }
     }
 
+    /// Whether nothing is known of such an output.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
     /// Whether a line like this one stood in the output that passed.
     pub(crate) fn stood(&self, text: &str) -> bool {
-        !self.templates.is_empty() && self.holds(Key::of(text))
+        !self.is_empty() && self.holds(Key::of(text))
     }
 
     /// Whether a line with this key stood there.

@@ -31,6 +31,7 @@ mod line;
 mod pattern;
 mod record;
 mod render;
+mod scan;
 
 pub use analysis::{Analysis, Digest, render_shared};
 pub use budget::{Budget, DEFAULT_BUDGET_TOKENS, estimate_tokens};

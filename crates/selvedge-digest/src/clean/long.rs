@@ -3,7 +3,8 @@
 //! Of such a line the head is kept and what stands around each telling word further in, up to a
 //! bound, with a mark for what lies between. The whole of it is read, once.
 
-use crate::line::{Signals, words};
+use crate::line::Signals;
+use crate::scan::words;
 
 /// How much of the beginning is kept.
 const HEAD_BYTES: usize = 8 << 10;

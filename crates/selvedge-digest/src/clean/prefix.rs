@@ -17,13 +17,21 @@ const NAME_BYTES: usize = 60;
 pub(crate) struct Prefixes {
     time_streaks: [u32; 2],
     names: Vec<(String, u32)>,
+    /// Whether the lines that come next have any tabs.
+    tabs: bool,
 }
 
 impl Prefixes {
+    /// Looks at the block whose lines come next.
+    pub(crate) fn enter(&mut self, block: &str) {
+        self.tabs = memchr::memchr(b'\t', block.as_bytes()).is_some();
+    }
+
     /// The line without its proven prefixes.
+    #[inline]
     pub(crate) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
         let line = self.strip_name(line);
-        let line = strip_job(line);
+        let line = if self.tabs { strip_job(line) } else { line };
         // Some runners write their own time before that of the program.
         let line = strip_time(&mut self.time_streaks[0], line);
         strip_time(&mut self.time_streaks[1], line)
@@ -74,9 +82,6 @@ fn strip_time<'a>(streak: &mut u32, line: &'a str) -> &'a str {
 
 /// `JOB<tab>STEP<tab>TIME text`, as saved logs of GitHub's runners have it.
 fn strip_job(line: &str) -> &str {
-    if memchr::memchr(b'\t', line.as_bytes()).is_none() {
-        return line;
-    }
     let mut fields = line.splitn(3, '\t');
     match (fields.next(), fields.next(), fields.next()) {
         (Some(_), Some(_), Some(text))
@@ -168,14 +173,13 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     if !(first.is_ascii_alphabetic() || first == b'@') {
         return None;
     }
-    let end = line
-        .bytes()
-        .take(NAME_BYTES + 1)
-        .position(|b| !is_name(b))?;
-    let (name, rest) = line.split_at(end);
-    match rest.as_bytes().first()? {
-        b' ' => column(name, rest),
-        b':' | b'#' => task(line, end),
+    let bytes = line.as_bytes();
+    let head = &bytes[..bytes.len().min(NAME_BYTES + 1)];
+    let end = head.iter().position(|&byte| !is_name(byte))?;
+    match bytes[end..] {
+        // Nearly every line goes on with its second word.
+        [b' ', b' ' | b'|', ..] => column(&line[..end], &line[end..]),
+        [b':' | b'#', ..] => task(line, end),
         _ => None,
     }
 }
@@ -226,7 +230,10 @@ mod tests {
         let mut prefixes = Prefixes::default();
         lines
             .iter()
-            .map(|line| prefixes.strip(line).to_owned())
+            .map(|line| {
+                prefixes.enter(line);
+                prefixes.strip(line).to_owned()
+            })
             .collect()
     }
 

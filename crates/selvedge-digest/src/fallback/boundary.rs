@@ -48,7 +48,7 @@ fn says_passed(text: &str) -> bool {
     let lacks = |words: [&str; 2]| !words.iter().any(|word| text.contains(word));
     match text.as_bytes() {
         [b'=', b'=', ..] => text.contains(" passed") && lacks([" failed", " error"]),
-        [b't', b'e', ..] => text.starts_with("test result: ok."),
+        [b't', b'e', b's', b't', b' ', b'r', ..] => text.starts_with("test result: ok."),
         [b'O', b'K'] | [b'O', b'K', b' ', b'(', ..] => true,
         [b'B', b'U', ..] => text.starts_with("BUILD SUCCESS"),
         [b'[', b'I', ..] => text.starts_with("[INFO] BUILD SUCCESS"),

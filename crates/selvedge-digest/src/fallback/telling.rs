@@ -9,7 +9,8 @@ use super::{Boundary, boundary, template, weight};
 use crate::formats::Claim;
 use crate::hash::QuickMap;
 use crate::last_green::SeenBefore;
-use crate::line::{Line, Signals, words};
+use crate::line::{Line, Signals};
+use crate::scan::words;
 
 /// The most bytes of text that are kept.
 const KEPT_BYTES: usize = 3 << 20;
@@ -186,7 +187,9 @@ impl Telling {
     }
 
     fn boundary(&self, line: &Line<'_>) -> Option<Boundary> {
-        let echo = |command: &String| line.text.ends_with(command);
+        let last = line.text.as_bytes().last();
+        let echo =
+            |command: &String| command.as_bytes().last() == last && line.text.ends_with(command);
         let begins = self.command.as_ref().is_some_and(echo);
         boundary(line).or(begins.then_some(Boundary::Begin))
     }

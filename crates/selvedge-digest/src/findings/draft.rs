@@ -10,6 +10,8 @@ use crate::record::{Failure, FailureKind, SUMMARY_CHARS, Source};
 /// How many lines of an excerpt are kept from its beginning, and from its end.
 const HEAD_LINES: usize = 16;
 const TAIL_LINES: usize = 32;
+/// How many lines that are not blank a summary is made of, at most.
+const SUMMARY_LINES: usize = 2;
 /// Room for an excerpt as most are.
 const USUAL_BYTES: usize = 256;
 /// The longest line of an excerpt, and the longest message, in bytes.
@@ -28,6 +30,8 @@ pub(crate) struct Draft {
     head_lines: usize,
     tail: VecDeque<String>,
     cut: bool,
+    /// There is no room for its texts: only what makes the summary is gathered.
+    terse: bool,
 }
 
 impl Draft {
@@ -35,8 +39,10 @@ impl Draft {
     pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Self {
         let mut draft = Self::structured(kind, tool, line.number);
         draft.failure.source = Source::Text;
+        draft.terse = !line.asked.texts;
         // A test that fails is told even where it failed before.
-        draft.heading = (draft.failure.kind != FailureKind::Test).then(|| Key::of(line.text));
+        let compared = line.asked.heading && draft.failure.kind != FailureKind::Test;
+        draft.heading = compared.then(|| Key::of(line.text));
         draft
     }
 
@@ -59,6 +65,7 @@ impl Draft {
             head_lines: 0,
             tail: VecDeque::new(),
             cut: false,
+            terse: false,
         }
     }
 
@@ -70,7 +77,13 @@ impl Draft {
 
     /// Takes text that is no line of the log into the excerpt.
     pub(crate) fn excerpt_text(&mut self, text: &str) {
+        if self.terse && (self.failure.message.is_some() || self.head_lines == SUMMARY_LINES) {
+            return;
+        }
         let text = clip(text, LINE_BYTES);
+        if self.terse && text.trim().is_empty() {
+            return;
+        }
         if self.head_lines < HEAD_LINES {
             if self.head_lines == 0 {
                 self.head.reserve(USUAL_BYTES);
@@ -96,6 +109,7 @@ impl Draft {
     pub(crate) fn message(&mut self, text: &str) {
         let text = text.trim_end();
         match &mut self.failure.message {
+            Some(message) if self.terse && (text.is_empty() || message.contains('\n')) => {}
             Some(message) if message.len() + text.len() < MESSAGE_BYTES => {
                 message.push('\n');
                 message.push_str(text);

@@ -12,6 +12,7 @@ pub(crate) use runs::{Outcome, Runs, Totals};
 
 use crate::hash::{Quick, QuickMap};
 use crate::last_green::{Key, SeenBefore};
+use crate::line::Asked;
 use crate::record::{Failure, FailureKind};
 
 /// How many failures are kept; more are counted.
@@ -77,9 +78,17 @@ impl Findings {
         self.green = green;
     }
 
+    /// What is asked of a failure that begins now.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            texts: self.found.len() < FAILURES,
+            heading: !self.green.is_empty(),
+        }
+    }
+
     /// Names a tool whose output was recognised.
     pub(crate) fn tool(&mut self, name: &'static str) {
-        if !self.tools.contains(&name) {
+        if self.tools.last() != Some(&name) && !self.tools.contains(&name) {
             self.tools.push(name);
         }
     }
@@ -133,6 +142,12 @@ impl Findings {
             self.bytes += size_of_texts(&found.failure);
             self.found.push(found);
         }
+    }
+
+    /// Counts tests that failed and were not read further.
+    pub(crate) fn count(&mut self, tool: &'static str, failed: u64) {
+        self.errors += failed;
+        self.runs.failed_unread(tool, failed);
     }
 
     /// The failures in the order of the log, and how many there were. Warnings are failures only

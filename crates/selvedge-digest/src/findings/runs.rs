@@ -105,6 +105,17 @@ impl Runs {
         }
     }
 
+    /// So many more tests failed, of which nothing else is known.
+    pub(crate) fn failed_unread(&mut self, tool: &'static str, count: u64) {
+        if count > 0 {
+            let runner = self.runner(tool);
+            runner.seen.failed = runner.seen.failed.saturating_add(count);
+            runner.failures = runner.failures.saturating_add(count);
+            runner.open = true;
+            self.failed.omitted = self.failed.omitted.saturating_add(count);
+        }
+    }
+
     /// The runner's own closing totals, which count for more than what was seen.
     pub(crate) fn close(&mut self, tool: &'static str, totals: Totals) {
         let runner = self.runner(tool);

@@ -54,6 +54,9 @@ static DOCTEST_LINE: LazyLock<Regex> =
 impl Format for Libtest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
+        if let Some(claim) = self.result(line, findings) {
+            return claim;
+        }
         if let Some(rest) = text.strip_prefix("running ")
             && (rest.ends_with(" tests") || rest == "1 test")
         {
@@ -63,9 +66,6 @@ impl Format for Libtest {
             self.failed.clear();
             self.shown.clear();
             return Claim::Noise;
-        }
-        if let Some(claim) = self.result(line, findings) {
-            return claim;
         }
         if let Some(id) = text
             .strip_prefix("---- ")

@@ -15,7 +15,7 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
-/// How many failures of one session wait for their ids; more are only counted.
+/// How many failures of one session wait for their ids; of more only the names are read.
 const PENDING: usize = 1000;
 
 /// Reads pytest's terminal output.
@@ -30,10 +30,19 @@ pub(super) struct Pytest {
     /// The exception's message is led by a place and source, as a syntax error's is.
     led: bool,
     pending: Vec<Draft>,
+    /// How many failures there were no room for, by their sections and by the summary.
+    beyond: Beyond,
     /// The pending failures of this name that have no full id yet.
     unnamed: QuickMap<String, VecDeque<usize>>,
     /// Results were printed test by test, so the summary would repeat them.
     inline: bool,
+}
+
+/// Failures that are counted only. Each may be told twice: by a section, and by the summary.
+#[derive(Debug, Default)]
+struct Beyond {
+    sections: u64,
+    named: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +143,10 @@ impl Pytest {
         let text = line.text;
         if let Some(name) = title(text, b'_') {
             self.end_draft();
+            if self.pending.len() >= PENDING {
+                self.beyond.sections += 1;
+                return Claim::Evidence;
+            }
             let name = [
                 "ERROR at setup of ",
                 "ERROR at teardown of ",
@@ -157,7 +170,11 @@ impl Pytest {
             return Claim::Foreign;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return if self.beyond.sections > 0 {
+                Claim::Evidence
+            } else {
+                Claim::Foreign
+            };
         };
         if text.starts_with("---") && text.contains(" Captured ") {
             self.captured = true;
@@ -246,6 +263,8 @@ impl Pytest {
             }
             draft.message(message.unwrap_or_default());
             self.pending.push(draft);
+        } else {
+            self.beyond.named += 1;
         }
     }
 
@@ -253,14 +272,12 @@ impl Pytest {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        if self.pending.len() < PENDING {
-            let name = draft.failure.id.clone().unwrap_or_default();
-            self.unnamed
-                .entry(name)
-                .or_default()
-                .push_back(self.pending.len());
-            self.pending.push(draft);
-        }
+        let name = draft.failure.id.clone().unwrap_or_default();
+        self.unnamed
+            .entry(name)
+            .or_default()
+            .push_back(self.pending.len());
+        self.pending.push(draft);
     }
 
     fn close(&mut self, text: &str, findings: &mut Findings) {
@@ -289,6 +306,8 @@ impl Pytest {
                 .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
             findings.add(draft.found());
         }
+        let Beyond { sections, named } = std::mem::take(&mut self.beyond);
+        findings.count(TOOL, sections.max(named));
     }
 }
 

@@ -306,6 +306,23 @@ fn a_runner_that_counts_more_failures_than_were_read_is_told() {
 }
 
 #[test]
+fn failures_too_many_to_be_held_are_counted() {
+    let each = |line: fn(u32) -> String| (0..1500).map(line).collect::<String>();
+    let sections = each(|n| {
+        format!("_____ test_{n} _____\nE   assert {n}\ntests/test_cart.py:{n}: AssertionError\n")
+    });
+    let summary = each(|n| format!("FAILED tests/test_cart.py::test_{n} - assert {n}\n"));
+    let log = format!(
+        "===== test session starts =====\n===== FAILURES =====\n{sections}\
+         ===== short test summary info =====\n{summary}===== 1500 failed in 0.12s =====\n"
+    );
+    let analysis = fails(&log);
+    assert_eq!(analysis.notes, Vec::<String>::new());
+    let text = analysis.render(Budget::default()).text;
+    assert!(text.contains("1500 failures"), "{text}");
+}
+
+#[test]
 fn a_suite_that_failed_outside_of_its_tests_is_a_failure() {
     let analysis = fails(
         "<testsuite name=\"till\" tests=\"1\" failures=\"0\" errors=\"1\" file=\"till.js\">\n\
