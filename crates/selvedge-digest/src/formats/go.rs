@@ -142,7 +142,8 @@ impl Go {
         if closes {
             self.close(findings);
             self.building = false;
-            self.verbose = false;
+            // A package whose tests were told one by one is no test beside them.
+            let told = std::mem::take(&mut self.verbose);
             findings.tool(TOOL);
             let mut fields = text.split('\t').skip(1);
             let (package, rest) = (
@@ -159,7 +160,7 @@ impl Go {
                     None
                 };
                 let ran = !rest.contains("[no test") && !text.contains("[no tests to run]");
-                if let Some(outcome) = outcome.filter(|_| ran) {
+                if let Some(outcome) = outcome.filter(|_| ran && !told) {
                     findings.runs.test(TOOL, outcome, Some(package));
                 }
                 findings.runs.close_as_seen(TOOL);

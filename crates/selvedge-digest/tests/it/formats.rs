@@ -38,6 +38,7 @@ recorded! {
     vitest_json => 1,
     vitest_json_late => 1,
     mocha_json => 3,
+    rspec_json => 1,
     libtest_json => 101,
     nextest_json => 100,
     cargo_json => 101,

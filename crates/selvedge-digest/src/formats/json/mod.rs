@@ -10,6 +10,7 @@ mod jest;
 mod libtest;
 mod lint;
 mod mocha;
+mod rspec;
 mod sarif;
 
 use std::fmt::Debug;
@@ -50,6 +51,9 @@ fn candidates(key: &str) -> Vec<Box<dyn Report>> {
             let mut reports = lint::candidates(key);
             if matches!(key, "version" | "$schema" | "runs") {
                 reports.push(Box::<sarif::Sarif>::default());
+            }
+            if key == "version" {
+                reports.push(Box::<rspec::RSpec>::default());
             }
             reports
         }
