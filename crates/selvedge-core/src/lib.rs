@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod guard;
+pub mod infrastructure;
 pub mod machine;
 pub mod model;
 pub mod price;
