@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::floors;
+use super::floors::{self, Broken};
 use super::signature;
 use super::state::Run;
 use crate::guard::Action;
 use crate::model::{
-    CheckReport, CheckStatus, KnownFailures, Report, ReportStatus, ReportSummary, StepKind,
+    CheckReport, CheckStatus, Evidence, KnownFailures, Report, ReportStatus, ReportSummary,
+    StepKind,
 };
 use crate::triage::{self, Class, Next, Seen};
 
@@ -80,12 +81,24 @@ fn hold_to_floor(run: &Run, before: &CheckReport, check: &mut CheckReport) {
     else {
         return;
     };
-    if let Some(broken) = floors::broken(tests, check.tests.as_ref(), &run.spec.description) {
+    let broken = floors::broken(tests, check.tests.as_ref(), &run.spec.description);
+    if let Some(broken) = broken.or_else(|| weaker(before, check)) {
         check.status = CheckStatus::Fail;
         check.marks.weakened = true;
         check.reason = Some(broken.reason);
         check.digest = (!broken.tests.is_empty()).then(|| broken.tests.join("\n"));
     }
+}
+
+/// A runner that wrote a report before the work began must still write one: what it prints for
+/// people is easier to forge.
+fn weaker(before: &CheckReport, now: &CheckReport) -> Option<Broken> {
+    let reports = |check: &CheckReport| check.evidence == Some(Evidence::MachineReport);
+    let told = reports(before) && !reports(now);
+    told.then(|| {
+        let reason = "exited with 0, but without the report that its test runner wrote before";
+        reason.to_owned().into()
+    })
 }
 
 /// Which tests failed before and pass now, and which fail still.
@@ -303,6 +316,20 @@ mod tests {
         let report = judged(&run, check(Pass, &["a"], &[]));
         assert_eq!(report.status, ReportStatus::Fail);
         assert!(report.checks[0].marks.weakened);
+    }
+
+    #[test]
+    fn evidence_that_is_weaker_than_before_is_no_pass() {
+        let by = |evidence| CheckReport {
+            evidence: Some(evidence),
+            ..check(Pass, &["a"], &[])
+        };
+        let run = run(by(Evidence::MachineReport), KnownFailures::Block);
+        let same = judged(&run, by(Evidence::MachineReport));
+        assert_eq!(same.status, ReportStatus::Pass);
+        let weaker = judged(&run, by(Evidence::Text));
+        assert_eq!(weaker.status, ReportStatus::Fail);
+        assert!(weaker.checks[0].marks.weakened);
     }
 
     #[test]

@@ -1,27 +1,24 @@
 //! `command` and `test_passes`: a command line is executed in the workspace, under a supervisor,
-//! with its output kept and digested.
+//! with its output kept and digested. Where it is a test runner that writes reports for machines, it
+//! is asked for one.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::io;
+use std::path::Path;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Step};
-use selvedge_digest::Exit;
+use selvedge_core::infrastructure::{self, Ending};
+use selvedge_core::model::{CheckStatus, Step};
+use selvedge_digest::TestSummary;
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::command_line::to_argv;
+use super::evidence::weigh;
+use super::execution::{Executed, Execution};
 use super::place::inside;
-use super::{Check, CheckAborted, Finding, Scene, digesting, evidence};
-use crate::process::capture::{CaptureError, Captured, Plan, StreamPlan};
-use crate::process::{
-    Command, Ended, How, Limits, Session, SpawnFailure, SpawnFailureKind, Streams,
-};
-
-/// How much of the end of an output a report quotes, in bytes.
-const QUOTED: usize = 4 << 10;
-/// How long a check that is stopped may take to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+use super::reports::{Awaited, Told};
+use super::{Check, CheckAborted, Finding, Scene, runners};
 
 pub(super) struct CommandCheck {
     line: String,
@@ -39,7 +36,7 @@ impl CommandCheck {
         }
     }
 
-    /// Passes when it exits with 0 and its output shows that tests were executed.
+    /// Passes when it exits with 0 and shows that tests were executed.
     pub(super) fn with_test_evidence(step: &Step) -> Self {
         Self {
             wants_tests: true,
@@ -59,110 +56,100 @@ impl CommandCheck {
                 Err(outside) => return Ok(Finding::error(outside.to_string())),
             },
         };
-        let command = self.command(scene, cwd);
-        let passed = digesting::last_green(scene.last_green.clone()).await;
-        let (reader, reading) = digesting::pair(&self.line, passed);
-        let file = scene.run_dir.join(&scene.output_file);
-        let plan = Plan {
-            stdout: StreamPlan::to_file(file).with_consumer(reader),
-            ..Plan::default()
-        };
-        let prepared = match Session::prepare(&scene.supervisor, &command).await {
-            Ok(prepared) => prepared,
-            Err(error) => return Ok(Finding::error(error.to_string())),
-        };
-        let limits = Limits {
-            wall: Some(scene.limit),
-            silence: None,
-        };
-        let ended = crate::process::run(prepared, limits, plan, cancel).await;
-        self.judge(scene, &ended, reading)
-    }
-
-    fn command(&self, scene: &Scene, cwd: PathBuf) -> Command {
-        let argv = to_argv(&self.line)
-            .into_iter()
-            .map(OsString::from)
-            .collect();
-        Command {
-            env: environment(std::env::vars_os()),
-            streams: Streams::Merged,
-            lock: Some(scene.lock.clone()),
-            grace: GRACE,
-            ..Command::new(argv, cwd, scene.tag.clone())
+        let argv = to_argv(&self.line);
+        let began = Instant::now();
+        if let Some(finding) = self.asking(scene, &cwd, &argv, cancel).await? {
+            return Ok(finding);
         }
+        let limit = scene.limit.saturating_sub(began.elapsed());
+        let scene = Scene {
+            limit,
+            ..scene.clone()
+        };
+        let execution = Execution {
+            line: &self.line,
+            argv,
+            cwd,
+            events: false,
+            search: None,
+        };
+        let executed = execution.run(&scene, cancel).await?;
+        Ok(self.judge(executed, "its runner", Told::Nothing))
     }
 
-    fn judge(
+    /// Executes it with a report, where it is a runner that writes one. None also where the runner
+    /// turns out to know no such option: then it has run no test.
+    async fn asking(
         &self,
         scene: &Scene,
-        ended: &Ended,
-        reading: digesting::Reading,
-    ) -> Result<Finding, CheckAborted> {
-        let seconds = scene.limit.as_secs_f64();
-        let (exit, mut finding) = match &ended.how {
-            How::Exited(0) => (Exit::Code(0), Finding::pass()),
-            How::Exited(code) => (
-                Exit::Code(*code),
-                Finding::fail(format!("exited with {code}")),
-            ),
-            How::Signalled(signal) => (
-                Exit::Signal(*signal),
-                Finding::fail(format!("ended by signal {signal}")),
-            ),
-            How::TimedOut | How::Silent => (
-                Exit::TimedOut,
-                Finding::timeout(format!("not done after {seconds:.0} s")),
-            ),
-            How::SpawnFailed(failure) => (Exit::Unknown, self.not_started(failure, scene)),
-            How::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-                return Err(CheckAborted::Infrastructure(error.to_string()));
+        cwd: &Path,
+        argv: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Option<Finding>, CheckAborted> {
+        let Some(call) = runners::recognise(argv) else {
+            return Ok(None);
+        };
+        let (run_dir, project) = (scene.run_dir.clone(), cwd.to_owned());
+        let preparing = spawn_blocking(move || Awaited::prepare(call, &run_dir, &project));
+        let awaited = match preparing.await.map_err(io::Error::from).flatten() {
+            Ok(awaited) => awaited,
+            Err(error) => {
+                let why = format!("cannot make room for the report of its runner: {error}");
+                return Ok(Some(Finding::error(why)));
             }
-            How::CaptureFailed(error) => (Exit::Unknown, Finding::error(error.to_string())),
-            How::Lost => (Exit::Unknown, Finding::error("its supervisor was lost")),
-            How::Cancelled => return Err(CheckAborted::Cancelled),
         };
-        finding.exit_code = match &ended.how {
-            How::Exited(code) => Some(*code),
-            _ => None,
+        let execution = Execution {
+            line: &self.line,
+            argv: awaited.argv(argv),
+            cwd: cwd.to_owned(),
+            events: awaited.is_output(),
+            search: awaited.search(),
         };
-        finding.duration = ended.wall;
-        finding.output = quote(&ended.stdout);
-        finding.output_ref = output_ref(scene, &ended.stdout);
-        finding.analysis = reading.finish(exit);
-        let tests = finding
-            .analysis
-            .as_ref()
-            .and_then(|analysis| analysis.tests.as_ref());
-        finding.evidence = tests.map_or(Evidence::ExitCode, |_| Evidence::Text);
-        let worthless = evidence::missing(tests)
-            .filter(|_| self.wants_tests && finding.status == CheckStatus::Pass);
-        if let Some(reason) = worthless {
-            finding.status = CheckStatus::Fail;
-            finding.reason = Some(reason);
-        }
-        Ok(finding)
+        let executed = execution.run(scene, cancel).await?;
+        let printed = executed.tests();
+        let reading = spawn_blocking(move || awaited.read(printed));
+        let told = reading
+            .await
+            .unwrap_or_else(|_| Told::Unreadable("cannot be read".to_owned()));
+        let refused = executed.finding.status == CheckStatus::Fail
+            && told == Told::Missing
+            && call.is_refused(&executed.finding.output);
+        Ok((!refused).then(|| self.judge(executed, call.row.runner, told)))
     }
 
-    /// A program that is part of the work is the agent's to mend; one of the machine's is not.
-    fn not_started(&self, failure: &SpawnFailure, scene: &Scene) -> Finding {
-        let program = to_argv(&self.line).into_iter().next().unwrap_or_default();
-        let of_the_work = program.contains('/')
-            && scene
-                .workspace
-                .join(Path::new(&program))
-                .starts_with(&scene.workspace);
-        match failure.kind {
-            SpawnFailureKind::NotFound
-            | SpawnFailureKind::PermissionDenied
-            | SpawnFailureKind::ExecFormat
-            | SpawnFailureKind::InterpreterNotFound
-                if of_the_work =>
-            {
-                Finding::fail(failure.to_string())
+    fn judge(&self, executed: Executed, runner: &str, told: Told) -> Finding {
+        let printed = executed.tests();
+        let mut finding = executed.finding;
+        let weighed = weigh(runner, printed, told);
+        (finding.tests, finding.evidence) = (weighed.tests, weighed.evidence);
+        match finding.status {
+            CheckStatus::Pass if self.wants_tests && weighed.worthless.is_some() => {
+                finding.status = CheckStatus::Fail;
+                finding.reason = weighed.worthless;
+                // Where nothing failed, a digest would say that all is well.
+                finding.analysis = executed.analysis.filter(|it| !it.failures.is_empty());
             }
-            _ => Finding::error(failure.to_string()),
+            status => {
+                finding.analysis = executed.analysis;
+                if let Some(ending) = executed.ending.filter(|_| status == CheckStatus::Fail) {
+                    excuse(&mut finding, ending);
+                }
+            }
         }
+        finding
+    }
+}
+
+/// A failure that the machine is to blame for is none of the work's: the check could not be run.
+fn excuse(finding: &mut Finding, ending: Ending) {
+    let failed = |tests: &TestSummary| tests.complete && tests.failed > 0;
+    if finding.tests.as_ref().is_some_and(failed) {
+        return;
+    }
+    if let Some(cause) = infrastructure::cause(ending, &finding.output) {
+        let said = finding.reason.take().unwrap_or_default();
+        finding.status = CheckStatus::Error;
+        finding.reason = Some(format!("{said}: {cause}"));
     }
 }
 
@@ -174,34 +161,4 @@ impl Check for CommandCheck {
     ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
         Box::pin(self.look(scene, cancel))
     }
-}
-
-/// Checks run in the user's own environment, as in their terminal, but for two things: `CI` is set,
-/// so that test runners do not wait for a person, and nothing of ours is passed on.
-fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let foreign = |name: &OsString| !name.to_string_lossy().starts_with("SELVEDGE_");
-    let mut env: Vec<_> = ours.filter(|(name, _)| foreign(name)).collect();
-    if !env.iter().any(|(name, _)| name == "CI") {
-        env.push(("CI".into(), "true".into()));
-    }
-    env
-}
-
-fn quote(output: &Captured) -> String {
-    let mut bytes = output.head.clone();
-    if output.omitted() > 0 {
-        bytes.clear();
-    }
-    bytes.extend_from_slice(&output.tail);
-    let from = bytes.len().saturating_sub(QUOTED);
-    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
-}
-
-fn output_ref(scene: &Scene, output: &Captured) -> Option<OutputRef> {
-    let stored = output.file.as_ref()?;
-    Some(OutputRef {
-        file: scene.output_file.clone(),
-        bytes: output.bytes,
-        left_out: stored.left_out,
-    })
 }

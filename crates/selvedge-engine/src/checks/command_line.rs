@@ -31,13 +31,52 @@ pub fn first_program(line: &str) -> Option<&str> {
         .filter(|word| is_plain(word) && !BUILTINS.contains(word))
 }
 
+/// The words of a simple command, with `env` before any variables that it sets. None where a shell
+/// would make more of the line than words: that is for the shell.
 fn plain_words(line: &str) -> Option<Vec<String>> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let first = words.first()?;
-    let one_line = !line.trim().contains('\n');
-    let plain = one_line && words.iter().all(|word| is_plain(word));
-    let program = !BUILTINS.contains(first) && !is_assignment(first);
-    (plain && program).then(|| words.iter().map(|&word| word.to_owned()).collect())
+    let mut rest = line.trim_matches([' ', '\t']);
+    let mut words = Vec::new();
+    while !rest.is_empty() {
+        let (word, after) = next_word(rest)?;
+        words.push(word);
+        rest = after.trim_start_matches([' ', '\t']);
+    }
+    let set = words.iter().take_while(|word| is_assignment(word)).count();
+    let program = words.get(set)?;
+    if BUILTINS.contains(&program.as_str()) {
+        return None;
+    }
+    if set > 0 {
+        words.insert(0, "env".to_owned());
+    }
+    Some(words)
+}
+
+/// The first word of a text that begins with one, its quotes removed, and what follows it.
+fn next_word(text: &str) -> Option<(String, &str)> {
+    let mut word = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let quoted = match first {
+            ' ' | '\t' => break,
+            '\'' | '"' => rest[1..].split_once(first)?,
+            _ => {
+                let end = rest.find([' ', '\t', '\'', '"']).unwrap_or(rest.len());
+                let (plain, after) = rest.split_at(end);
+                is_plain(plain).then(|| word.push_str(plain))?;
+                rest = after;
+                continue;
+            }
+        };
+        let (inside, after) = quoted;
+        // Within double quotes a shell still expands, and reads backslashes.
+        if first == '"' && inside.contains(['$', '`', '\\', '!']) || inside.contains('\n') {
+            return None;
+        }
+        word.push_str(inside);
+        rest = after;
+    }
+    Some((word, rest))
 }
 
 /// Without anything that a shell would read as more than itself.
@@ -70,11 +109,22 @@ mod tests {
             let words: Vec<&str> = line.split(' ').collect();
             assert_eq!(to_argv(line), words);
         }
+        let split = [
+            ("a 'b c' \"d | e\"", vec!["a", "b c", "d | e"]),
+            ("a -k'b'c ''", vec!["a", "-kbc", ""]),
+            ("A=1 B='x y' a", vec!["env", "A=1", "B=x y", "a"]),
+        ];
+        for (line, words) in split {
+            assert_eq!(to_argv(line), words);
+        }
         let shell = [
             "a && b",
             "a | b",
-            "a 'b c'",
-            "A=1 a",
+            "a \"$b\"",
+            "a 'b c",
+            "a 'b\nc'",
+            "A=1",
+            "A=$B a",
             "cd x",
             "exit 3",
             "a\nb",

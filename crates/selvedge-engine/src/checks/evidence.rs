@@ -1,26 +1,148 @@
 //! What a passing exit code is worth. It is necessary and never sufficient for `test_passes`: the
-//! output must show that tests were executed, that none of them failed, and that the runner came to
-//! its own end.
+//! runner's report, or else its output, must show that tests were executed, that none of them failed,
+//! and that the runner came to its own end.
 
+use selvedge_core::model::Evidence;
 use selvedge_digest::TestSummary;
 
-/// Why a test command that exited with 0 is no pass, if it is none.
-pub(super) fn missing(tests: Option<&TestSummary>) -> Option<String> {
+use super::reports::Told;
+
+/// What a test command showed.
+#[derive(Debug, PartialEq)]
+pub(super) struct Weighed {
+    /// What it rests on.
+    pub(super) evidence: Evidence,
+    /// The tests, by the surest source.
+    pub(super) tests: Option<TestSummary>,
+    /// Why an exit code of 0 is no pass, if it is none.
+    pub(super) worthless: Option<String>,
+}
+
+/// Weighs what a runner printed, and what it reported to machines.
+pub(super) fn weigh(runner: &str, printed: Option<TestSummary>, told: Told) -> Weighed {
+    let worthless = match &told {
+        Told::Nothing => missing(printed.as_ref()),
+        Told::Missing => Some(format!(
+            "{runner} wrote no report, though it was asked for one"
+        )),
+        Told::Unreadable(why) => Some(format!("the report of {runner} {why}")),
+        Told::Whole(tests) => refuted(runner, tests, printed.as_ref()),
+    };
+    let (evidence, tests) = match (told, printed) {
+        (Told::Whole(tests), _) => (Evidence::MachineReport, Some(tests)),
+        (_, Some(tests)) => (Evidence::Text, Some(tests)),
+        (_, None) => (Evidence::ExitCode, None),
+    };
+    Weighed {
+        evidence,
+        tests,
+        worthless: worthless.map(|why| format!("exited with 0, but {why}")),
+    }
+}
+
+/// Of a runner that nobody asked for a report.
+fn missing(tests: Option<&TestSummary>) -> Option<String> {
     let Some(tests) = tests else {
         return Some(
-            "exited with 0, but no test summary was recognised in its output: use a check of type \
-             `command` if the exit code alone is to count"
+            "no test summary was recognised in its output: use a check of type `command` if the \
+             exit code alone is to count"
                 .to_owned(),
         );
     };
     if tests.failed > 0 {
-        let failed = tests.failed;
         return Some(format!(
-            "exited with 0, but its output says that {failed} tests failed"
+            "its output says that {} tests failed",
+            tests.failed
         ));
     }
     if !tests.complete {
-        return Some("exited with 0, but without the runner's closing summary".to_owned());
+        return Some("without the runner's closing summary".to_owned());
     }
-    (tests.executed == 0).then(|| "exited with 0, but executed no test".to_owned())
+    (tests.executed == 0).then(|| "executed no test".to_owned())
+}
+
+/// Of one whose report is whole. What it printed for people at the same time is held against it.
+fn refuted(runner: &str, tests: &TestSummary, printed: Option<&TestSummary>) -> Option<String> {
+    if tests.failed > 0 {
+        let failed = tests.failed;
+        return Some(format!(
+            "the report of {runner} says that {failed} tests failed"
+        ));
+    }
+    if tests.executed == 0 {
+        return Some("executed no test".to_owned());
+    }
+    let printed = printed.filter(|printed| printed.complete && printed.failed > 0)?;
+    let failed = printed.failed;
+    Some(format!(
+        "its output says that {failed} tests failed, of which the report of {runner} tells nothing"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tests(passed: u64, failed: u64, complete: bool) -> TestSummary {
+        TestSummary {
+            executed: passed + failed,
+            passed,
+            failed,
+            complete,
+            ..TestSummary::default()
+        }
+    }
+
+    #[test]
+    fn a_pass_needs_a_whole_report_that_agrees_and_at_least_one_test() {
+        use Evidence::{ExitCode, MachineReport, Text};
+        let whole = |passed, failed| Told::Whole(tests(passed, failed, true));
+        let printed = |passed, failed| Some(tests(passed, failed, true));
+        let broken = || Told::Unreadable("breaks off".to_owned());
+        let cases = [
+            (printed(2, 0), whole(2, 0), MachineReport, None),
+            (None, whole(2, 0), MachineReport, None),
+            (
+                printed(2, 0),
+                whole(1, 1),
+                MachineReport,
+                Some("1 tests failed"),
+            ),
+            (
+                printed(1, 1),
+                whole(2, 0),
+                MachineReport,
+                Some("report of pytest tells nothing"),
+            ),
+            (Some(tests(1, 1, false)), whole(2, 0), MachineReport, None),
+            (None, whole(0, 0), MachineReport, Some("executed no test")),
+            (
+                printed(2, 0),
+                Told::Missing,
+                Text,
+                Some("pytest wrote no report"),
+            ),
+            (printed(2, 0), broken(), Text, Some("breaks off")),
+            (printed(2, 0), Told::Nothing, Text, None),
+            (printed(0, 0), Told::Nothing, Text, Some("executed no test")),
+            (
+                Some(tests(2, 0, false)),
+                Told::Nothing,
+                Text,
+                Some("closing summary"),
+            ),
+            (None, Told::Nothing, ExitCode, Some("no test summary")),
+        ];
+        for (printed, told, evidence, why) in cases {
+            let case = format!("{printed:?} {told:?}");
+            let weighed = weigh("pytest", printed, told);
+            assert_eq!(weighed.evidence, evidence, "{case}");
+            let worthless = weighed.worthless.unwrap_or_default();
+            assert!(
+                worthless.contains(why.unwrap_or_default()),
+                "{case}: {worthless}"
+            );
+            assert_eq!(worthless.is_empty(), why.is_none(), "{case}: {worthless}");
+        }
+    }
 }

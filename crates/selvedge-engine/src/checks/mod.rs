@@ -7,16 +7,19 @@ mod command;
 mod command_line;
 mod digesting;
 mod evidence;
+mod execution;
 mod file_exists;
 mod git_clean;
 mod place;
+mod reports;
+mod runners;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Step, StepKind};
-use selvedge_digest::Analysis;
+use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
 use crate::process::Supervisor;
@@ -62,6 +65,8 @@ pub struct Finding {
     pub output_ref: Option<OutputRef>,
     /// What the digest makes of the output, where there was one.
     pub analysis: Option<Analysis>,
+    /// What its tests did, by the runner's own report where there is one, else by its output.
+    pub tests: Option<TestSummary>,
     /// What the status rests on.
     pub evidence: Evidence,
 }
@@ -77,6 +82,7 @@ impl Finding {
             output: String::new(),
             output_ref: None,
             analysis: None,
+            tests: None,
             evidence: Evidence::Direct,
         }
     }

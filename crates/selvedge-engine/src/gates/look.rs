@@ -98,20 +98,16 @@ impl Place {
 
 /// A finding as the report has it.
 pub(crate) fn record(step: &Step, finding: Finding, digest: Option<String>) -> CheckReport {
-    let (failures, tests) = match finding.analysis {
-        Some(analysis) if finding.status.is_failure() => (analysis.failures, analysis.tests),
-        Some(analysis) => (Vec::new(), analysis.tests),
-        None => (Vec::new(), None),
-    };
+    let failures = finding.analysis.filter(|_| finding.status.is_failure());
     CheckReport {
         reason: finding.reason,
         exit_code: finding.exit_code,
         duration_ms: millis(finding.duration),
         output: finding.output,
         output_ref: finding.output_ref,
-        failures,
+        failures: failures.map_or_else(Vec::new, |analysis| analysis.failures),
         digest,
-        tests,
+        tests: finding.tests,
         evidence: Some(finding.evidence),
         ..CheckReport::new(step, finding.status)
     }

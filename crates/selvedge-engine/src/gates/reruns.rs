@@ -51,7 +51,7 @@ impl Reruns<'_> {
                         return Ok(());
                     };
                     if passed && !check.reruns.contains(&true) {
-                        check.tests = finding.analysis.and_then(|analysis| analysis.tests);
+                        check.tests = finding.tests;
                     }
                     check.reruns.push(passed);
                 }

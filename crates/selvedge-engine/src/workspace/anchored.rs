@@ -22,19 +22,19 @@ const FOLDER: OFlags = OFlags::DIRECTORY
 
 /// A folder held open, below which everything is reached.
 #[derive(Debug)]
-pub(super) struct Anchor {
+pub(crate) struct Anchor {
     root: OwnedFd,
 }
 
 impl Anchor {
-    pub(super) fn at(root: &Path) -> io::Result<Self> {
+    pub(crate) fn at(root: &Path) -> io::Result<Self> {
         Ok(Self {
             root: rustix::fs::open(root, FOLDER, Mode::empty())?,
         })
     }
 
     /// Opens a plain file to read. Anything else is an error, and a pipe does not block.
-    pub(super) fn open(&self, path: &Path) -> io::Result<File> {
+    pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.parent(path)?;
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
         let file = File::from(rustix::fs::openat(&folder, name, flags, Mode::empty())?);
@@ -89,7 +89,7 @@ impl Anchor {
     }
 
     /// Removes a file or the link itself. One that is gone already is no error.
-    pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
         unless_gone(rustix::fs::unlinkat(&folder, name, AtFlags::empty()))
     }

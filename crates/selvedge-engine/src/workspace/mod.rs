@@ -51,6 +51,8 @@ pub use single::{Compared, Content};
 pub use snapshot::Snapshot;
 pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 
+pub(crate) use anchored::Anchor;
+
 use git::Git;
 use repository::Repository;
 use shadow::Shadow;

@@ -3,13 +3,13 @@
 
 use jiff::tz::TimeZone;
 use selvedge_core::machine::{Attempt, Run};
-use selvedge_core::model::{CheckReport, Closing, Timestamp};
+use selvedge_core::model::{CheckReport, Closing, Evidence, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::amounts::{cost, counted, duration, tokens};
 use super::human::verdict;
-use super::words::{guarded, mark, marks, session_word};
+use super::words::{guarded, mark, marks, rests_on, session_word};
 use super::{indented, one_line, style};
 
 /// How much of an agent's last words a story shows, in characters.
@@ -124,9 +124,8 @@ fn one_check(number: usize, check: &CheckReport) -> String {
     if let Some(marks) = marks(check) {
         text += &format!("      {marks}\n");
     }
-    if let Some(tests) = &check.tests {
-        let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
-        text += &format!("      {passed} tests passed, {failed} failed, {skipped} skipped\n");
+    if let Some(evidence) = evidence(check) {
+        text += &format!("      {evidence}\n");
     }
     if let Some(digest) = &check.digest {
         text += &indented(digest, "    │ ");
@@ -141,6 +140,18 @@ fn one_check(number: usize, check: &CheckReport) -> String {
             &format!("      of its output {left_out} bytes were left out on disk, by the cap\n");
     }
     text
+}
+
+/// What is known of the tests, and how; of a check that Selvedge looked at itself, nothing more.
+fn evidence(check: &CheckReport) -> Option<String> {
+    let tests = check.tests.as_ref().map(|tests| {
+        let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
+        format!("{passed} tests passed, {failed} failed, {skipped} skipped")
+    });
+    let ran = check.evidence.filter(|it| *it != Evidence::Direct);
+    let known = ran.map(|evidence| style::dim(rests_on(evidence)));
+    let parts: Vec<String> = tests.into_iter().chain(known).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn tail(text: &str) -> String {

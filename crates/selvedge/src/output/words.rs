@@ -2,7 +2,7 @@
 //! story of a run.
 
 use selvedge_core::guard::{Action, Finding, Strength};
-use selvedge_core::model::{CheckReport, CheckStatus, SessionStatus};
+use selvedge_core::model::{CheckReport, CheckStatus, Evidence, SessionStatus};
 
 use super::amounts::counted;
 use super::{one_line, style};
@@ -51,6 +51,16 @@ pub(crate) fn marks(check: &CheckReport) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What a verdict rests on, in words.
+pub(crate) fn rests_on(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::MachineReport => "by the test runner's own report",
+        Evidence::Text => "by what the test runner printed",
+        Evidence::ExitCode => "by its exit code only",
+        Evidence::Direct => "looked at directly",
+    }
 }
 
 /// A sign for a check's status.

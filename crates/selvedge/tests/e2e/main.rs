@@ -1,7 +1,8 @@
 //! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
-//! registries that they are installed from. And real test runners, fooled by hand: the control of the
-//! guard's corpus. `cargo xtask e2e` (or `just e2e`) installs them, pinned, into scratch folders and
-//! runs this suite. It never skips: without its programs it fails, and says how to run it.
+//! registries that they are installed from. And real test runners, asked for their reports, or fooled
+//! by hand: the control of the guard's corpus. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
+//! into scratch folders and runs this suite. It never skips: without its programs it fails, and says
+//! how to run it.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,5 +14,6 @@ mod claude_code;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
+mod reports;
 mod stage;
 mod tricks;

@@ -9,6 +9,7 @@ mod bad_input;
 mod commands;
 mod corrected;
 mod crashes;
+mod evidence;
 mod exit_codes;
 mod formats;
 mod interruptions;

@@ -7,6 +7,7 @@
 
 mod consumer;
 mod file;
+mod filter;
 mod lines;
 mod pump;
 mod tail;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use consumer::Consumer;
 pub use file::StoredFile;
+pub use filter::Filter;
 pub use lines::{Line, Lines};
 pub(super) use pump::Pump;
 
@@ -42,6 +44,8 @@ pub struct StreamPlan {
     pub file_cap: u64,
     /// Who reads along.
     pub consumer: Option<Box<dyn Consumer>>,
+    /// What is kept of it, where that is not the stream as it is. The consumer sees it unfiltered.
+    pub filter: Option<Box<dyn Filter>>,
 }
 
 impl Default for StreamPlan {
@@ -50,6 +54,7 @@ impl Default for StreamPlan {
             file: None,
             file_cap: DEFAULT_FILE_CAP,
             consumer: None,
+            filter: None,
         }
     }
 }
@@ -69,12 +74,19 @@ impl StreamPlan {
         self.consumer = Some(Box::new(consumer));
         self
     }
+
+    /// With somebody who says what is kept.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Filter + 'static) -> Self {
+        self.filter = Some(Box::new(filter));
+        self
+    }
 }
 
 /// What became of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// All bytes that were read.
+    /// All bytes that were read, as the filter has them where there is one.
     pub bytes: u64,
     /// The first of them, up to [`EXCERPT`].
     pub head: Vec<u8>,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::consumer::Feed;
 use super::file::{CappedFile, KEPT_TAIL};
 use super::tail::Tail;
-use super::{CaptureError, Captured, EXCERPT, Plan, StreamPlan};
+use super::{CaptureError, Captured, EXCERPT, Filter, Plan, StreamPlan};
 use crate::process::clocks::Heartbeat;
 
 /// The bytes of one read.
@@ -182,6 +182,7 @@ struct Stream {
     tail: Tail,
     file: Option<CappedFile>,
     feed: Option<Feed>,
+    filter: Option<Box<dyn Filter>>,
 }
 
 impl Stream {
@@ -207,6 +208,7 @@ impl Stream {
             tail: Tail::new(KEPT_TAIL),
             file,
             feed,
+            filter: plan.filter,
         })
     }
 
@@ -236,13 +238,22 @@ impl Stream {
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
+        if let Some(feed) = &self.feed {
+            feed.push(chunk);
+        }
+        let Some(filter) = &mut self.filter else {
+            return self.keep(chunk);
+        };
+        let mut kept = Vec::new();
+        filter.pass(chunk, &mut kept);
+        self.keep(&kept)
+    }
+
+    fn keep(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
         self.bytes += chunk.len() as u64;
         let room = EXCERPT - self.head.len();
         self.head.extend_from_slice(&chunk[..room.min(chunk.len())]);
         self.tail.push(chunk);
-        if let Some(feed) = &self.feed {
-            feed.push(chunk);
-        }
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -253,14 +264,19 @@ impl Stream {
         written
     }
 
-    fn finish(self) -> (Captured, Option<CaptureError>) {
+    fn finish(mut self) -> (Captured, Option<CaptureError>) {
+        let mut held_back = Vec::new();
+        if let Some(mut filter) = self.filter.take() {
+            filter.finish(&mut held_back);
+        }
+        let rest = self.keep(&held_back);
         let beyond_head = self.bytes - self.head.len() as u64;
         let kept = usize::try_from(beyond_head).map_or(EXCERPT, |beyond| beyond.min(EXCERPT));
         let file = self.file.map(|file| file.finish(self.bytes, &self.tail));
         let (file, error) = match file {
             Some(Ok(file)) => (Some(file), None),
             Some(Err(error)) => (None, Some(error)),
-            None => (None, None),
+            None => (None, rest.err()),
         };
         let captured = Captured {
             bytes: self.bytes,

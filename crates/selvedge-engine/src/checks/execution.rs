@@ -1,0 +1,217 @@
+//! One execution of a command's words: started under a supervisor, its output kept and digested, and
+//! its end told as a finding that rests on the exit code alone.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use selvedge_core::infrastructure::Ending;
+use selvedge_core::model::{Evidence, OutputRef};
+use selvedge_digest::{Analysis, Exit, TestSummary};
+use tokio_util::sync::CancellationToken;
+
+use super::reports::Events;
+use super::{CheckAborted, Finding, Scene, digesting};
+use crate::process::capture::{CaptureError, Captured, Plan, StreamPlan};
+use crate::process::{
+    Command, Ended, How, Limits, Session, SpawnFailure, SpawnFailureKind, Streams,
+};
+
+/// How much of the end of an output a report quotes, in bytes.
+const QUOTED: usize = 4 << 10;
+/// How long a check that is stopped may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What is executed.
+pub(super) struct Execution<'a> {
+    /// The command line as a person wrote it.
+    pub(super) line: &'a str,
+    /// Its words.
+    pub(super) argv: Vec<String>,
+    pub(super) cwd: PathBuf,
+    /// Its output are the events of `go test`.
+    pub(super) events: bool,
+    /// A variable that names folders to search, and a folder that comes first.
+    pub(super) search: Option<(&'static str, PathBuf)>,
+}
+
+/// What came of it.
+pub(super) struct Executed {
+    pub(super) finding: Finding,
+    pub(super) analysis: Option<Analysis>,
+    /// How it ended, where it ended without our doing.
+    pub(super) ending: Option<Ending>,
+}
+
+impl Executed {
+    /// What its output says of tests.
+    pub(super) fn tests(&self) -> Option<TestSummary> {
+        self.analysis.as_ref()?.tests.clone()
+    }
+}
+
+impl Execution<'_> {
+    pub(super) async fn run(
+        self,
+        scene: &Scene,
+        cancel: &CancellationToken,
+    ) -> Result<Executed, CheckAborted> {
+        let command = self.command(scene);
+        let passed = digesting::last_green(scene.last_green.clone()).await;
+        let (reader, reading) = digesting::pair(self.line, passed);
+        let file = scene.run_dir.join(&scene.output_file);
+        let mut stdout = StreamPlan::to_file(file).with_consumer(reader);
+        if self.events {
+            stdout = stdout.with_filter(Events::default());
+        }
+        let plan = Plan {
+            stdout,
+            ..Plan::default()
+        };
+        let prepared = match Session::prepare(&scene.supervisor, &command).await {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let finding = Finding::error(error.to_string());
+                return Ok(Executed {
+                    finding,
+                    analysis: None,
+                    ending: None,
+                });
+            }
+        };
+        let limits = Limits {
+            wall: Some(scene.limit),
+            silence: None,
+        };
+        let ended = crate::process::run(prepared, limits, plan, cancel).await;
+        let (exit, finding) = self.ending(scene, &ended)?;
+        let ending = match ended.how {
+            How::Exited(code) => Some(Ending::Code(code)),
+            How::Signalled(signal) => Some(Ending::Signal(signal)),
+            _ => None,
+        };
+        let finding = Finding {
+            exit_code: match ending {
+                Some(Ending::Code(code)) => Some(code),
+                _ => None,
+            },
+            duration: ended.wall,
+            output: quote(&ended.stdout),
+            output_ref: output_ref(scene, &ended.stdout),
+            evidence: Evidence::ExitCode,
+            ..finding
+        };
+        let analysis = reading.finish(exit);
+        Ok(Executed {
+            finding,
+            analysis,
+            ending,
+        })
+    }
+
+    fn command(&self, scene: &Scene) -> Command {
+        let argv = self.argv.iter().map(OsString::from).collect();
+        let mut env = environment(std::env::vars_os());
+        if let Some((variable, folder)) = &self.search {
+            search_first(&mut env, variable, folder);
+        }
+        Command {
+            env,
+            streams: Streams::Merged,
+            lock: Some(scene.lock.clone()),
+            grace: GRACE,
+            ..Command::new(argv, self.cwd.clone(), scene.tag.clone())
+        }
+    }
+
+    fn ending(&self, scene: &Scene, ended: &Ended) -> Result<(Exit, Finding), CheckAborted> {
+        let seconds = scene.limit.as_secs_f64();
+        Ok(match &ended.how {
+            How::Exited(0) => (Exit::Code(0), Finding::pass()),
+            How::Exited(code) => (
+                Exit::Code(*code),
+                Finding::fail(format!("exited with {code}")),
+            ),
+            How::Signalled(signal) => (
+                Exit::Signal(*signal),
+                Finding::fail(format!("ended by signal {signal}")),
+            ),
+            How::TimedOut | How::Silent => (
+                Exit::TimedOut,
+                Finding::timeout(format!("not done after {seconds:.0} s")),
+            ),
+            How::SpawnFailed(failure) => (Exit::Unknown, self.not_started(failure, scene)),
+            How::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
+                return Err(CheckAborted::Infrastructure(error.to_string()));
+            }
+            How::CaptureFailed(error) => (Exit::Unknown, Finding::error(error.to_string())),
+            How::Lost => (Exit::Unknown, Finding::error("its supervisor was lost")),
+            How::Cancelled => return Err(CheckAborted::Cancelled),
+        })
+    }
+
+    /// A program that is part of the work is the agent's to mend; one of the machine's is not.
+    fn not_started(&self, failure: &SpawnFailure, scene: &Scene) -> Finding {
+        let program = self.argv.first().map(String::as_str).unwrap_or_default();
+        let of_the_work = program.contains('/')
+            && scene
+                .workspace
+                .join(Path::new(program))
+                .starts_with(&scene.workspace);
+        match failure.kind {
+            SpawnFailureKind::NotFound
+            | SpawnFailureKind::PermissionDenied
+            | SpawnFailureKind::ExecFormat
+            | SpawnFailureKind::InterpreterNotFound
+                if of_the_work =>
+            {
+                Finding::fail(failure.to_string())
+            }
+            _ => Finding::error(failure.to_string()),
+        }
+    }
+}
+
+/// Checks run in the user's own environment, as in their terminal, but for two things: `CI` is set,
+/// so that test runners do not wait for a person, and nothing of ours is passed on.
+fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let foreign = |name: &OsString| !name.to_string_lossy().starts_with("SELVEDGE_");
+    let mut env: Vec<_> = ours.filter(|(name, _)| foreign(name)).collect();
+    if !env.iter().any(|(name, _)| name == "CI") {
+        env.push(("CI".into(), "true".into()));
+    }
+    env
+}
+
+/// Puts a folder before those that a variable names.
+fn search_first(env: &mut Vec<(OsString, OsString)>, variable: &str, folder: &Path) {
+    let named = env.iter().position(|(name, _)| name == variable);
+    let others = named
+        .map(|at| env.swap_remove(at).1)
+        .filter(|it| !it.is_empty());
+    let mut folders = folder.as_os_str().to_owned();
+    if let Some(others) = others {
+        folders.push(":");
+        folders.push(others);
+    }
+    env.push((variable.into(), folders));
+}
+
+fn quote(output: &Captured) -> String {
+    let mut bytes = output.head.clone();
+    if output.omitted() > 0 {
+        bytes.clear();
+    }
+    bytes.extend_from_slice(&output.tail);
+    let from = bytes.len().saturating_sub(QUOTED);
+    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
+}
+
+fn output_ref(scene: &Scene, output: &Captured) -> Option<OutputRef> {
+    let stored = output.file.as_ref()?;
+    Some(OutputRef {
+        file: scene.output_file.clone(),
+        bytes: output.bytes,
+        left_out: stored.left_out,
+    })
+}

@@ -1,0 +1,86 @@
+//! `go test -json` as people read it: the text in its events, a package after the other, as `go test`
+//! itself prints it. The digest reads the events; this is what is kept of them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::process::capture::Filter;
+
+/// How much text waits for its package to end; beyond that it is let out as it stands.
+const WAITING_BYTES: usize = 4 << 20;
+/// The longest event; what is longer is none of the tool's.
+const LINE_BYTES: usize = 1 << 20;
+
+/// Turns events into text.
+#[derive(Debug, Default)]
+pub(in crate::checks) struct Events {
+    /// The beginning of a line whose end has not come yet.
+    line: Vec<u8>,
+    packages: BTreeMap<String, String>,
+    waiting: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Event {
+    action: String,
+    #[serde(default, alias = "ImportPath")]
+    package: String,
+    #[serde(default)]
+    test: Option<String>,
+    #[serde(default)]
+    output: String,
+}
+
+impl Filter for Events {
+    fn pass(&mut self, chunk: &[u8], kept: &mut Vec<u8>) {
+        for part in chunk.split_inclusive(|&byte| byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.line.len() > LINE_BYTES {
+                self.line_ends(kept);
+            }
+        }
+    }
+
+    fn finish(&mut self, kept: &mut Vec<u8>) {
+        self.line_ends(kept);
+        self.let_out(kept);
+    }
+}
+
+impl Events {
+    fn line_ends(&mut self, kept: &mut Vec<u8>) {
+        let line = std::mem::take(&mut self.line);
+        let Some(event) = event(&line) else {
+            kept.extend_from_slice(&line);
+            return;
+        };
+        self.waiting += event.output.len();
+        let ends =
+            event.test.is_none() && matches!(event.action.as_str(), "pass" | "fail" | "skip");
+        let text = self.packages.entry(event.package.clone()).or_default();
+        text.push_str(&event.output);
+        if ends && let Some(text) = self.packages.remove(&event.package) {
+            self.waiting = self.waiting.saturating_sub(text.len());
+            kept.extend_from_slice(text.as_bytes());
+        }
+        if self.waiting > WAITING_BYTES {
+            self.let_out(kept);
+        }
+    }
+
+    fn let_out(&mut self, kept: &mut Vec<u8>) {
+        for (_, text) in std::mem::take(&mut self.packages) {
+            kept.extend_from_slice(text.as_bytes());
+        }
+        self.waiting = 0;
+    }
+}
+
+fn event(line: &[u8]) -> Option<Event> {
+    if !line.starts_with(b"{\"") {
+        return None;
+    }
+    serde_json::from_slice(line).ok()
+}

@@ -1,0 +1,162 @@
+//! The report that a test runner writes for machines: where it is awaited, and what it tells.
+//!
+//! The runner runs the code that is judged, so what stands there is foreign: it may be missing, a
+//! link, a pipe, endless, or forged. It is read once the runner's whole tree is gone, through a
+//! descriptor of its folder, up to a cap, and by the digest's own readers.
+
+mod below;
+mod go;
+
+use std::fs::Permissions;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_digest::{Digester, Exit, Hints, TestSummary};
+use tempfile::TempDir;
+
+use super::runners::{Call, Place, REPORT};
+use crate::workspace::Anchor;
+use below::Below;
+
+pub(super) use go::Events;
+
+/// How much of a report is read, all its files together, in bytes.
+const READ_BYTES: u64 = 256 << 20;
+
+/// What the runner's machinery made of a test that must fail, a line for each of its processes.
+const CANARY: &str = "canary";
+/// How much of that is read.
+const CANARY_BYTES: u64 = 64 << 10;
+
+/// What a report tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Told {
+    /// None was asked for, or none was due.
+    Nothing,
+    /// It was asked for, and there is none.
+    Missing,
+    /// There is something, which is no whole report; why, to follow "its report".
+    Unreadable(String),
+    /// It is whole.
+    Whole(TestSummary),
+}
+
+/// A report that a command is to write.
+pub(super) struct Awaited {
+    call: Call,
+    /// What is added may be read here; nobody else is to look in, and it goes with this.
+    folder: TempDir,
+    /// Holds the folder, whatever stands at its path later.
+    anchor: Anchor,
+    below: Option<Below>,
+}
+
+impl Awaited {
+    /// Makes a folder for it, and for what the runner needs beside.
+    pub(super) fn prepare(call: Call, run_dir: &Path, project: &Path) -> io::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("report-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(run_dir)?;
+        if let Some((name, text)) = call.aid(folder.path()) {
+            std::fs::write(folder.path().join(name), text)?;
+        }
+        let below = match call.row.place {
+            Place::Below { folders, cleared } => Some(Below::look(project, folders, cleared)?),
+            Place::File | Place::Output => None,
+        };
+        let anchor = Anchor::at(folder.path())?;
+        Ok(Self {
+            call,
+            folder,
+            anchor,
+            below,
+        })
+    }
+
+    /// The words that ask for it.
+    pub(super) fn argv(&self, argv: &[String]) -> Vec<String> {
+        self.call.argv(argv, self.folder.path())
+    }
+
+    /// Whether it is the output, which then is for machines, and is to be kept for people.
+    pub(super) fn is_output(&self) -> bool {
+        self.call.row.place == Place::Output
+    }
+
+    /// The variable that names folders to search, and the one to search first, if it needs that.
+    pub(super) fn search(&self) -> Option<(&'static str, PathBuf)> {
+        let variable = self.call.row.search?;
+        Some((variable, self.folder.path().to_owned()))
+    }
+
+    /// Reads it. Blocks.
+    pub(super) fn read(&self, printed: Option<TestSummary>) -> Told {
+        match (self.call.row.place, &self.below) {
+            (Place::Below { .. }, Some(below)) => below.read(),
+            (Place::Below { .. }, None) => Told::Nothing,
+            (Place::Output, _) => printed.map_or(Told::Nothing, |tests| whole(tests, 0)),
+            (Place::File, _) => self.read_file(),
+        }
+    }
+
+    fn read_file(&self) -> Told {
+        match self.anchor.open(Path::new(REPORT)) {
+            Ok(_) if self.canary_lives() => Told::Unreadable(
+                "is worth nothing: it calls a test passed that must fail, so the runner was changed"
+                    .to_owned(),
+            ),
+            Ok(file) => read(file, &mut { READ_BYTES }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Told::Unreadable(format!("cannot be read: {error}"))
+            }
+            Err(_) if self.call.row.overruled => Told::Nothing,
+            Err(_) => Told::Missing,
+        }
+    }
+
+    /// Whether the test that must fail was said to have passed. Where nothing is said of it, nothing
+    /// is known.
+    fn canary_lives(&self) -> bool {
+        let Ok(file) = self.anchor.open(Path::new(CANARY)) else {
+            return false;
+        };
+        let mut said = String::new();
+        let whole = file.take(CANARY_BYTES).read_to_string(&mut said).is_ok();
+        whole && said.lines().any(|outcome| outcome == "passed")
+    }
+}
+
+/// Reads one file, from what is left of the cap.
+fn read(file: impl Read, left: &mut u64) -> Told {
+    let mut digester = Digester::new(Hints::default());
+    match io::copy(&mut file.take(left.saturating_add(1)), &mut digester) {
+        Ok(bytes) if bytes > *left => {
+            return Told::Unreadable(format!("has more than {} MiB", READ_BYTES >> 20));
+        }
+        Ok(0) => return Told::Unreadable("is empty".to_owned()),
+        Ok(bytes) => *left -= bytes,
+        Err(error) => return Told::Unreadable(format!("cannot be read: {error}")),
+    }
+    let analysis = digester.finish(Exit::Unknown);
+    match analysis.tests {
+        None => Told::Unreadable("is in no format that is known".to_owned()),
+        Some(tests) => whole(tests, analysis.failures_total),
+    }
+}
+
+/// A summary is worth something when the runner closed it, and when it counts what failed.
+fn whole(tests: TestSummary, failures: u64) -> Told {
+    if !tests.complete {
+        return Told::Unreadable("breaks off".to_owned());
+    }
+    // A test file that did not load is a failure, though no test of it is.
+    if tests.failed == 0 && failures > 0 {
+        return Told::Unreadable(format!("tells of {failures} failures outside of all tests"));
+    }
+    Told::Whole(tests)
+}
+
+#[cfg(test)]
+mod tests;

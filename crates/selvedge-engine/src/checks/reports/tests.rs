@@ -1,0 +1,175 @@
+//! Reports as a hostile or clumsy runner leaves them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use super::*;
+use crate::checks::{runners, to_argv};
+
+/// A runner that was asked for a report: a place for it, and the words that ask.
+struct Stage {
+    root: TempDir,
+    awaited: Awaited,
+    argv: Vec<String>,
+}
+
+fn stage(line: &str) -> Stage {
+    let root = tempfile::tempdir().unwrap();
+    let argv = to_argv(line);
+    let call = runners::recognise(&argv).unwrap();
+    let awaited = Awaited::prepare(call, root.path(), root.path()).unwrap();
+    let argv = awaited.argv(&argv);
+    Stage {
+        root,
+        awaited,
+        argv,
+    }
+}
+
+impl Stage {
+    /// Where the runner is told to write.
+    fn report(&self) -> PathBuf {
+        let told = self
+            .argv
+            .iter()
+            .find_map(|word| word.strip_prefix("--junitxml="));
+        PathBuf::from(told.unwrap())
+    }
+}
+
+const PASSED: &str = r#"<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="1">
+<testcase classname="t" name="a" file="t.py"/></testsuite></testsuites>"#;
+
+fn pytest(write: impl FnOnce(&PathBuf, &TempDir)) -> Told {
+    let stage = stage("pytest");
+    write(&stage.report(), &stage.root);
+    stage.awaited.read(None)
+}
+
+fn why(told: Told) -> String {
+    match told {
+        Told::Unreadable(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_whole_report_tells_its_tests() {
+    let Told::Whole(tests) = pytest(|report, _| fs::write(report, PASSED).unwrap()) else {
+        panic!("a whole report");
+    };
+    assert_eq!((tests.executed, tests.failed), (1, 0));
+    assert_eq!(tests.passed_ids.ids, ["t.py::a"]);
+}
+
+#[test]
+fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
+    assert_eq!(pytest(|_, _| {}), Told::Missing);
+    let written = |text: &'static str| why(pytest(|report, _| fs::write(report, text).unwrap()));
+    assert_eq!(written(""), "is empty");
+    assert_eq!(written(&PASSED[..PASSED.len() - 20]), "breaks off");
+    assert!(written("PASS PASS PASS").contains("no format"));
+
+    let linked = pytest(|report, root| {
+        let elsewhere = root.path().join("elsewhere");
+        fs::write(&elsewhere, PASSED).unwrap();
+        symlink(elsewhere, report).unwrap();
+    });
+    assert!(why(linked).contains("cannot be read"));
+    let folder = pytest(|report, _| fs::create_dir(report).unwrap());
+    assert!(why(folder).contains("cannot be read"));
+    let pipe = pytest(|report, _| {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, report, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    });
+    assert!(why(pipe).contains("cannot be read"));
+}
+
+#[test]
+fn a_folder_put_in_the_place_of_its_own_is_not_looked_into() {
+    let told = pytest(|report, root| {
+        let folder = report.parent().unwrap();
+        fs::rename(folder, root.path().join("away")).unwrap();
+        fs::create_dir(folder).unwrap();
+        fs::write(report, PASSED).unwrap();
+    });
+    assert_eq!(told, Told::Missing);
+}
+
+#[test]
+fn a_runner_that_lets_the_canary_live_is_not_believed() {
+    let said = |outcomes: &'static str| {
+        pytest(|report, _| {
+            fs::write(report, PASSED).unwrap();
+            fs::write(report.with_file_name("canary"), outcomes).unwrap();
+        })
+    };
+    assert!(why(said("failed\npassed\n")).contains("must fail"));
+    assert!(matches!(said("failed\n"), Told::Whole(_)));
+    assert!(matches!(said(""), Told::Whole(_)));
+}
+
+#[test]
+fn an_endless_report_is_not_read_to_its_end() {
+    let mut left = 1 << 20;
+    let told = read(io::repeat(b' '), &mut left);
+    assert!(why(told).contains("more than"));
+}
+
+#[test]
+fn the_folder_is_nobody_elses_and_goes_with_the_report() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = stage("mocha");
+    let folder = stage.awaited.folder.path().to_owned();
+    assert_eq!(
+        fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    let aid = fs::read_to_string(folder.join("reporter.cjs")).unwrap();
+    assert!(aid.contains(&format!("writeFileSync(\"{}/report\"", folder.display())));
+    drop(stage.awaited);
+    assert!(!folder.exists());
+}
+
+fn class(name: &str) -> String {
+    format!(
+        r#"<testsuite name="{name}" tests="1"><testcase classname="{name}" name="adds"/></testsuite>"#
+    )
+}
+
+#[test]
+fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("a/target/surefire-reports/TEST-Old.xml", &class("Old"));
+    write("b/target/surefire-reports/TEST-Again.xml", "");
+    let call = runners::recognise(&to_argv("mvn test")).unwrap();
+    let private = tempfile::tempdir().unwrap();
+    let awaited = Awaited::prepare(call, private.path(), root.path()).unwrap();
+    write("b/target/surefire-reports/TEST-Again.xml", &class("Again"));
+    write("a/target/failsafe-reports/TEST-New.xml", &class("New"));
+    write("a/target/surefire-reports/notes.xml", "");
+    write("TEST-Elsewhere.xml", &class("Elsewhere"));
+    let Told::Whole(tests) = awaited.read(None) else {
+        panic!("whole reports");
+    };
+    assert_eq!(tests.passed_ids.ids, ["New.adds", "Again.adds"]);
+}
+
+#[test]
+fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let old = root.path().join("build/test-results/test/TEST-Old.xml");
+    fs::create_dir_all(old.parent().unwrap()).unwrap();
+    fs::write(&old, class("Old")).unwrap();
+    let call = runners::recognise(&to_argv("gradle test")).unwrap();
+    let private = tempfile::tempdir().unwrap();
+    let awaited = Awaited::prepare(call, private.path(), root.path()).unwrap();
+    assert!(!old.exists());
+    assert_eq!(awaited.read(None), Told::Nothing);
+}

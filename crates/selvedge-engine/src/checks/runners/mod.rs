@@ -1,0 +1,166 @@
+//! From the words of a check to those that also ask its test runner for a report for machines.
+//!
+//! Only a command that *is* the runner is changed, and only by options of the runner's own that
+//! leave what it prints as it was. A shell's line, a script and anything unknown stay word for word.
+
+mod table;
+
+use std::path::Path;
+
+pub(super) use table::{Place, Row};
+
+use table::TABLE;
+
+/// Programs that run another one, which is named right after these words.
+const LAUNCHERS: &[&[&str]] = &[
+    &["npx"],
+    &["pnpm", "exec"],
+    &["bundle", "exec"],
+    &["uv", "run"],
+    &["poetry", "run"],
+    &["pdm", "run"],
+    &["pipenv", "run"],
+    &["php"],
+];
+
+/// Options of theirs that take no value, so that the next word is still the program.
+const SWITCHES: &[&str] = &[
+    "--no-install",
+    "--no",
+    "--yes",
+    "-y",
+    "--frozen",
+    "--locked",
+    "--no-sync",
+    "--",
+];
+
+/// A runner found in a command: where in it the runner's own options begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) row: &'static Row,
+    options_at: usize,
+}
+
+/// The runner that a command calls, if it is one that writes reports and may be asked for one.
+pub(super) fn recognise(argv: &[String]) -> Option<Call> {
+    let from = past_launchers(argv);
+    TABLE.iter().find_map(|row| {
+        let words = row.called.iter();
+        let length = words
+            .filter_map(|words| called_by(words, argv.get(from..)?))
+            .max()?;
+        let options_at = from + length;
+        let options = argv.get(options_at..)?;
+        let has = |option: &str| options.iter().any(|word| gives(word, option));
+        let meant = row.with.is_none_or(has) && !row.unless.iter().any(|option| has(option));
+        meant.then_some(Call { row, options_at })
+    })
+}
+
+impl Call {
+    /// The words to execute, where the report is to be written to a file in a folder.
+    pub(super) fn argv(&self, argv: &[String], folder: &Path) -> Vec<String> {
+        let (head, options) = argv.split_at(self.options_at.min(argv.len()));
+        let said = |given: &[&str]| {
+            let mut options = options.iter();
+            options.any(|word| given.iter().any(|option| gives(word, option)))
+        };
+        let usual = self.row.usual.filter(|(given, _)| !said(given));
+        let added = usual
+            .map_or(&[][..], |(_, adds)| adds)
+            .iter()
+            .chain(self.row.adds);
+        let report = report_in(folder);
+        let aid = self
+            .row
+            .aid
+            .map(|(name, _)| folder.join(name).display().to_string());
+        let added = added.map(|word| {
+            word.replace("{report}", &report)
+                .replace("{aid}", aid.as_deref().unwrap_or_default())
+        });
+        let mut words = head.to_vec();
+        words.extend(added);
+        words.extend_from_slice(options);
+        words
+    }
+
+    /// Whether a version that knows no such options says so.
+    pub(super) fn is_refused(&self, printed: &str) -> bool {
+        self.row.refusal.iter().any(|named| printed.contains(named))
+    }
+
+    /// The file that it needs beside, and what is to stand in it.
+    pub(super) fn aid(&self, folder: &Path) -> Option<(&'static str, String)> {
+        // A string of JSON is one of JavaScript and of TOML, too.
+        let report = serde_json::Value::from(report_in(folder)).to_string();
+        let (name, text) = self.row.aid?;
+        Some((name, text.replace("{report}", &report)))
+    }
+}
+
+/// The name of the report in its folder.
+pub(super) const REPORT: &str = "report";
+
+fn report_in(folder: &Path) -> String {
+    folder.join(REPORT).display().to_string()
+}
+
+/// How many words go before the program that a command is about.
+fn past_launchers(argv: &[String]) -> usize {
+    let mut at = 0;
+    if argv.first().is_some_and(|word| plain_name(word) == "env") {
+        at += 1;
+        let rest = argv.iter().skip(1);
+        at += rest
+            .take_while(|word| !word.starts_with('-') && word.contains('='))
+            .count();
+    }
+    let launched = LAUNCHERS
+        .iter()
+        .find_map(|words| called_by(words, argv.get(at..)?));
+    at += launched.unwrap_or(0);
+    if launched.is_some() {
+        let rest = argv.iter().skip(at);
+        at += rest
+            .take_while(|word| SWITCHES.contains(&word.as_str()))
+            .count();
+    }
+    at
+}
+
+/// How many words of a command are these, if it begins with them.
+fn called_by(words: &[&str], argv: &[String]) -> Option<usize> {
+    let (first, rest) = words.split_first()?;
+    let mut given = argv.iter().enumerate();
+    let (_, program) = given.next()?;
+    (plain_name(program) == *first).then_some(())?;
+    let mut end = 1;
+    // `cargo +nightly …`: which of its versions is no matter.
+    let mut given = given.filter(|(at, word)| !(*at == 1 && word.starts_with('+')));
+    for word in rest {
+        let (at, said) = given.next()?;
+        (said == word).then_some(())?;
+        end = at + 1;
+    }
+    Some(end)
+}
+
+/// A program's name without its folder, and without Python's version.
+fn plain_name(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if bare == "python" { bare } else { name }
+}
+
+/// Whether a word is an option, be it with its value: `--out=x`, `--outputFile.json=x`, `-fd`.
+fn gives(word: &str, option: &str) -> bool {
+    if option.len() == 2 {
+        return word.starts_with(option);
+    }
+    word.split(['=', '.']).next() == Some(option)
+}
+
+#[cfg(test)]
+mod tests;

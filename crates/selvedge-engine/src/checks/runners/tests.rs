@@ -1,0 +1,134 @@
+//! From command lines to those that ask for a report, and which lines are left alone.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::checks::to_argv;
+
+/// What a line becomes, with the folder of the report as `R`; `None` where it stays as it is.
+fn asked(line: &str) -> Option<String> {
+    let argv = to_argv(line);
+    let call = recognise(&argv)?;
+    Some(call.argv(&argv, Path::new("R")).join(" "))
+}
+
+#[test]
+fn each_runner_is_asked_by_its_own_option() {
+    let cases = [
+        (
+            "pytest -q tests",
+            "pytest -p selvedge_canary -o junit_family=xunit1 --junitxml=R/report -q tests",
+        ),
+        (
+            "cargo nextest run --workspace",
+            "cargo nextest run --tool-config-file selvedge:R/nextest.toml --workspace",
+        ),
+        ("jest --ci", "jest --json --outputFile=R/report --ci"),
+        (
+            "vitest run src",
+            "vitest run --reporter=default --reporter=json --outputFile.json=R/report src",
+        ),
+        (
+            "vitest run --reporter=verbose",
+            "vitest run --reporter=json --outputFile.json=R/report --reporter=verbose",
+        ),
+        (
+            "mocha 'test/**/*.js'",
+            "mocha --reporter R/reporter.cjs test/**/*.js",
+        ),
+        (
+            "node --test",
+            "node --test-reporter=spec --test-reporter-destination=stdout --test-reporter=junit \
+             --test-reporter-destination=R/report --test",
+        ),
+        ("go test ./...", "go test -json ./..."),
+        (
+            "rspec spec",
+            "rspec --format progress --format json --out R/report spec",
+        ),
+        ("rspec -fd", "rspec --format json --out R/report -fd"),
+        ("phpunit tests", "phpunit --log-junit R/report tests"),
+        ("mvn -B verify", "mvn -B verify"),
+        ("./gradlew test", "./gradlew test"),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(asked(line).as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn a_runner_is_known_by_whatever_launches_it() {
+    let lines = [
+        "python -m pytest",
+        "python3.12 -m pytest -x",
+        ".venv/bin/pytest",
+        "uv run --frozen pytest",
+        "poetry run python -m pytest",
+        "PYTHONPATH=src pytest",
+        "env A=1 B=2 npx --yes jest",
+        "./node_modules/.bin/jest",
+        "pnpm exec vitest run",
+        "cargo +nightly nextest run",
+        "bundle exec rspec",
+        "php vendor/bin/phpunit",
+        "pytest -k 'a or b'",
+    ];
+    for line in lines {
+        assert!(asked(line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_not_plainly_a_runner_stays_as_it_is() {
+    let lines = [
+        "npm test",
+        "yarn test",
+        "make test",
+        "cargo test",
+        "python -m unittest",
+        "python tests/run.py",
+        "pytest | tee log",
+        "pytest && true",
+        "pytest || true",
+        "cd sub && pytest",
+        "pytest $ARGS",
+        "echo pytest",
+        "node server.js",
+        "go build ./...",
+        "vitest bench",
+        "./pytest.sh",
+        // They ask for a report of their own, or for no tests.
+        "pytest --junitxml=out.xml",
+        "jest --json",
+        "mocha -R dot",
+        "go test -json ./...",
+        "node --test --test-reporter=tap",
+        "phpunit --log-junit=x.xml",
+        "",
+    ];
+    for line in lines {
+        assert_eq!(asked(line), None, "{line}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn words_that_call_no_runner_are_never_touched(
+        argv in prop::collection::vec("[a-z./=-]{0,8}|--test|pytest|jest|run|-m|&&", 1..6)
+    ) {
+        let plain: Vec<&str> = argv.iter().map(|word| plain_name(word)).collect();
+        let named = TABLE.iter().flat_map(|row| row.called).any(|words| plain.contains(&words[0]));
+        let found = recognise(&argv);
+        prop_assert!(named || found.is_none());
+        if let Some(call) = found {
+            let asked = call.argv(&argv, Path::new("/r"));
+            let added = asked.len() - argv.len();
+            // What was there is there still, in its order, around what is new.
+            let mut without = asked;
+            without.drain(call.options_at..call.options_at + added);
+            prop_assert_eq!(without, argv);
+        }
+    }
+}

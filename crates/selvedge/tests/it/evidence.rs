@@ -1,0 +1,107 @@
+//! What a verdict rests on, where a check is a test runner that writes reports for machines. The
+//! runner is a few lines of shell that are called `pytest`; the real ones are in the end-to-end suite.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, executable};
+
+/// Runs the tests `tests.py::a` and `tests.py::b`; `$out` is the file that a report is asked in, if
+/// one is.
+const PYTEST: &str = r#"#!/bin/sh
+out=; for word; do case $word in --junitxml=*) out=${word#*=};; esac; done
+report() { echo "<testsuites><testsuite name='pytest' tests='$#'>"
+           for name; do echo "<testcase classname='tests' name='$name' file='tests.py'/>"; done
+           echo "</testsuite></testsuites>"; }
+said() { echo "============ $1 in 0.01s ============"; }
+"#;
+
+/// An agent that does nothing, judged by a runner that ends like this.
+fn judged(ends: &str) -> (TestEnv, Output) {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write("bin/pytest", format!("{PYTEST}{ends}\n")));
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"test_passes\"\nrun = \"bin/pytest -k 'a or b'\"\n",
+    );
+    env.repo();
+    let idle = agent(&env, "");
+    let run = ["run", "do it", "--retries", "0", "--format", "json"];
+    let out = env
+        .selvedge(run.iter().chain(&["--agent-cmd", &idle]))
+        .run();
+    (env, out)
+}
+
+fn check(out: &Output) -> serde_json::Value {
+    out.json()["verification_report"]["checks"][0].clone()
+}
+
+#[track_caller]
+fn fails_because(ends: &str, why: &str) {
+    let (_env, out) = judged(ends);
+    out.assert_code(1);
+    let check = check(&out);
+    assert_eq!(check["exit_code"], 0);
+    let reason = check["reason"].as_str().unwrap();
+    assert!(reason.contains(why), "{reason}");
+    assert!(
+        check["digest"].is_null(),
+        "no digest says that all is well: {check}"
+    );
+}
+
+#[test]
+fn the_report_goes_before_what_is_printed() {
+    let (env, out) = judged("report a b > \"$out\"; said '2 passed'");
+    out.assert_code(0);
+    let check = check(&out);
+    assert_eq!(check["evidence"], "machine_report");
+    let ids = serde_json::json!(["tests.py::a", "tests.py::b"]);
+    assert_eq!(check["tests"]["passed_ids"]["ids"], ids);
+    let shown = env.selvedge(["show"]).run().stdout;
+    assert!(shown.contains("2 tests passed, 0 failed, 0 skipped, by the test runner's own report"));
+}
+
+#[test]
+fn a_report_that_is_missing_broken_or_empty_is_no_pass_whatever_was_printed() {
+    fails_because("said '2 passed'", "pytest wrote no report");
+    fails_because(
+        "report a | head -2 > \"$out\"; said '2 passed'",
+        "breaks off",
+    );
+    fails_because("report > \"$out\"; said '2 passed'", "executed no test");
+    fails_because(
+        "ln -s /etc/passwd \"$out\"; said '2 passed'",
+        "cannot be read",
+    );
+}
+
+#[test]
+fn a_report_without_the_failures_that_were_printed_is_not_believed() {
+    let (_env, out) = judged("report a b > \"$out\"; said '1 failed, 1 passed'");
+    out.assert_code(1);
+    let reason = check(&out)["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.contains("of which the report of pytest tells nothing"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_runner_that_knows_no_such_option_is_run_as_it_was_written() {
+    let old = "[ -z \"$out\" ] || { echo 'unrecognized arguments: --junitxml'; exit 4; }";
+    let (env, out) = judged(&format!("{old}\nsaid '2 passed'"));
+    out.assert_code(0);
+    assert_eq!(check(&out)["evidence"], "text");
+    let shown = env.selvedge(["show"]).run().stdout;
+    assert!(shown.contains("by what the test runner printed"), "{shown}");
+}
+
+#[test]
+fn what_the_machine_lacks_is_charged_to_nobody() {
+    let (_env, out) = judged("echo 'OSError: [Errno 28] No space left on device'; exit 1");
+    out.assert_code(9);
+    assert_eq!(out.json()["outcome"], "infra_failed");
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("no space left on the disk"), "{reason}");
+}
