@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::clean::{Cleaner, Piece, Prefixes, lines};
-use crate::fallback::Telling;
+use crate::fallback::{Recent, Telling};
 use crate::findings::Findings;
 use crate::formats::Formats;
 use crate::last_green::LastGreen;
@@ -179,10 +179,12 @@ impl Reader {
         let mut found = scan(block);
         let asked = self.findings.asked();
         self.prefixes.enter(block);
-        let mut read = Vec::with_capacity(block.len() / 32);
+        let last = self.telling.begin();
+        let mut recent = Recent::those(&last);
+        recent.reserve(block.len() / 32);
         let mut start = 0;
         for raw in lines(block) {
-            let trimmed = raw.trim_end();
+            let trimmed = trim_end(raw);
             let text = self.prefixes.strip(trimmed);
             let end = start + trimmed.len();
             self.number += 1;
@@ -190,7 +192,7 @@ impl Reader {
             let signals = found.signals(end - text.len(), end);
             let line = Line::new(self.number, text, heading, signals, asked);
             let claim = self.formats.line(&line, &mut self.findings);
-            read.push((line, claim));
+            self.telling.line(&line, claim, &mut recent);
             if line.indent() == 0 && !line.is_blank() {
                 heading = Some(text)
                     .filter(|text| text.len() <= HEADING_BYTES)
@@ -198,10 +200,11 @@ impl Reader {
             }
             start += raw.len() + 1;
         }
-        self.telling.block(&read);
+        self.telling.end(&recent);
         self.heading = heading.to_owned();
     }
 
+    #[inline]
     fn keep_whole(&mut self, text: &str) {
         let Some(whole) = &mut self.whole else { return };
         if whole.len() + text.len() < WHOLE_BYTES {
@@ -221,5 +224,14 @@ impl Reader {
             self.findings.finish(),
             self.telling.finish(),
         )
+    }
+}
+
+/// The text without the white space at its end, which few lines have.
+#[inline]
+fn trim_end(text: &str) -> &str {
+    match text.as_bytes().last() {
+        Some(b'!'..=b'~') => text,
+        _ => text.trim_end(),
     }
 }

@@ -32,6 +32,13 @@ impl Prefixes {
     pub(crate) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
         let line = self.strip_name(line);
         let line = if self.tabs { strip_job(line) } else { line };
+        if !line.starts_with(|first: char| first.is_ascii_digit() || first == '[') {
+            // A blank line says nothing about whether lines bear a time.
+            if !line.is_empty() {
+                self.time_streaks = [0; 2];
+            }
+            return line;
+        }
         // Some runners write their own time before that of the program.
         let line = strip_time(&mut self.time_streaks[0], line);
         strip_time(&mut self.time_streaks[1], line)

@@ -23,24 +23,33 @@ pub(crate) enum Boundary {
 /// What `line` says of the commands around it.
 pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
     let text = line.text;
-    let begins = match text.as_bytes() {
+    // Few lines begin with such a byte.
+    if let Some(b'$' | b'+' | b'=' | b'#' | b'[' | b't' | b'O' | b'B' | b'T') =
+        text.as_bytes().first()
+    {
+        if begins(text) {
+            return Some(Boundary::Begin);
+        }
+        if says_passed(text) {
+            return Some(Boundary::Passed);
+        }
+    }
+    let candidate = line
+        .signals
+        .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
+    (candidate && text.len() < 400 && FAILED.is_match(text)).then_some(Boundary::Failed)
+}
+
+/// Whether a command begins.
+fn begins(text: &str) -> bool {
+    match text.as_bytes() {
         [b'$' | b'+', b' ', ..] => true,
         [b'=', b'=', ..] => text.contains(" test session starts "),
         [b'#' | b'[', b'#' | b'c', ..] => {
             text.starts_with("##[group]Run") || text.starts_with("[command]")
         }
         _ => false,
-    };
-    if begins {
-        return Some(Boundary::Begin);
     }
-    if says_passed(text) {
-        return Some(Boundary::Passed);
-    }
-    let candidate = line
-        .signals
-        .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
-    (candidate && text.len() < 400 && FAILED.is_match(text)).then_some(Boundary::Failed)
 }
 
 /// Whether a test runner or a build tool closes with success.

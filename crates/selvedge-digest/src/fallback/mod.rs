@@ -12,6 +12,6 @@ mod weight;
 
 use boundary::{Boundary, boundary, is_marker};
 pub(crate) use select::{Passage, rank};
-pub(crate) use telling::{Lines, Telling};
+pub(crate) use telling::{Lines, Recent, Telling};
 pub(crate) use template::template;
 use weight::{is_chatter, message, weight};

@@ -52,7 +52,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passag
         })
         .map(|((kept, value), _)| Passage {
             number: kept.number,
-            text: kept.text.into_owned(),
+            text: kept.text,
             value,
         })
         .collect();
@@ -63,7 +63,7 @@ pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passag
 }
 
 /// A line's own weight, as its place in the log makes it more or less likely to matter.
-fn own_value(kept: &Kept<'_>, lines: &Lines) -> f32 {
+fn own_value(kept: &Kept, lines: &Lines) -> f32 {
     let weight = f32::from(u16::try_from(kept.weight).unwrap_or(u16::MAX));
     let place = match lines.first_failed {
         Some(failed) if kept.number > failed + 3 => 0.7,
@@ -81,7 +81,7 @@ fn own_value(kept: &Kept<'_>, lines: &Lines) -> f32 {
 }
 
 /// What was printed by a command that closed with success explains little.
-fn acquit(kept: &[Kept<'_>], values: &mut [f32]) {
+fn acquit(kept: &[Kept], values: &mut [f32]) {
     let mut passed = false;
     for (line, value) in kept.iter().zip(values).rev() {
         match line.boundary {
@@ -97,7 +97,7 @@ fn acquit(kept: &[Kept<'_>], values: &mut [f32]) {
 
 /// Lets the value of a line fall on its neighbours: more on those after it, and further where they
 /// are indented below it, as stack frames and source excerpts are.
-fn shine(kept: &[Kept<'_>], values: &mut [f32], index: usize, value: f32) {
+fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
     let mut light = value * 0.75;
     let indent = indent_of(&kept[index].text);
     for next in index + 1..kept.len().min(index + 1 + AFTER) {
@@ -149,7 +149,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
 }
 
 /// A line like one before it says little that is new.
-fn fold_repeats(kept: &[Kept<'_>], values: &mut [f32]) {
+fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values) {
         let times = seen.entry(template(&line.text)).or_default();
@@ -167,7 +167,7 @@ fn says_something(text: &str) -> bool {
 /// For each line whether it is new since the last output that passed, or near one that is. Where
 /// nothing is new, all of it counts.
 fn near_news(lines: &Lines) -> Vec<bool> {
-    let new = |kept: &Kept<'_>| !kept.text.is_empty() && !lines.green.stood(&kept.text);
+    let new = |kept: &Kept| !kept.text.is_empty() && !lines.green.stood(&kept.text);
     let new: Vec<bool> = lines.kept.iter().map(new).collect();
     if !new.contains(&true) {
         return vec![true; new.len()];
@@ -182,7 +182,7 @@ fn near_news(lines: &Lines) -> Vec<bool> {
 
 /// What a linter says of one place, and then of others, is new once. Returns how many such lines
 /// there are, without stack frames.
-fn fold_messages(kept: &[Kept<'_>], values: &mut [f32]) -> u64 {
+fn fold_messages(kept: &[Kept], values: &mut [f32]) -> u64 {
     let mut placed = 0;
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {

@@ -2,7 +2,6 @@
 //!
 //! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Boundary, boundary, template, weight};
@@ -35,16 +34,29 @@ const TELLING: u32 = 3;
 /// Without any of these a line has no weight, and needs no close look.
 const SIGNALS: Signals = Signals::BAD.with(Signals::PLACE).with(Signals::EXIT);
 
-/// A line that is kept, or may yet be: then its text is borrowed from the block it stands in.
+/// A line that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct Kept {
     pub(crate) number: u64,
-    pub(crate) text: Cow<'a, str>,
+    pub(crate) text: String,
     /// See [`weight`].
     pub(crate) weight: u32,
     /// How many lines of its template came before it.
     pub(crate) repeat: u32,
     pub(crate) boundary: Option<Boundary>,
+}
+
+/// A line that may yet be kept, in the block it stands in. There is one for each line of a log, so
+/// it owns nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recent<'a> {
+    number: u64,
+    text: &'a str,
+    weight: u32,
+    repeat: u32,
+    boundary: Option<Boundary>,
+    /// Too long to be kept whole.
+    long: bool,
 }
 
 /// What is known of lines that are alike, so that only the first is looked at closely.
@@ -58,10 +70,10 @@ struct Seen {
 /// The lines kept so far.
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
-    kept: Vec<Kept<'static>>,
+    kept: Vec<Kept>,
     bytes: usize,
     /// The last lines of the blocks before.
-    recent: Vec<Kept<'static>>,
+    last: Vec<Kept>,
     trail: u32,
     seen: QuickMap<u64, Seen>,
     first_failed: Option<u64>,
@@ -86,19 +98,21 @@ impl Telling {
         self.green = green;
     }
 
-    /// Looks at the lines of the next block, and what the formats said of each.
-    pub(crate) fn block(&mut self, lines: &[(Line<'_>, Claim)]) {
-        let mut recent = std::mem::take(&mut self.recent);
-        recent.reserve(lines.len());
-        for (line, claim) in lines {
-            self.line(line, *claim, &mut recent);
-        }
-        let last = recent.len().saturating_sub(BEFORE);
-        self.recent = recent.drain(last..).map(Kept::into_owned).collect();
+    /// A block begins: the lines before it that may yet be kept.
+    pub(crate) fn begin(&mut self) -> Vec<Kept> {
+        std::mem::take(&mut self.last)
     }
 
-    /// Looks at a line; `recent` are those before it, and takes it in.
-    fn line<'a>(&mut self, line: &Line<'a>, claim: Claim, recent: &mut Vec<Kept<'a>>) {
+    /// The block has ended.
+    pub(crate) fn end(&mut self, recent: &[Recent<'_>]) {
+        let last = recent.len().saturating_sub(BEFORE);
+        self.last = recent[last..].iter().map(Recent::keep).collect();
+    }
+
+    /// Looks at a line, and what the formats said of it; `recent` are those before it, and takes it
+    /// in.
+    #[inline]
+    pub(crate) fn line<'a>(&mut self, line: &Line<'a>, claim: Claim, recent: &mut Vec<Recent<'a>>) {
         self.lines = line.number;
         if line.number == 1 {
             self.document = line.text.starts_with("<?xml");
@@ -129,12 +143,13 @@ impl Telling {
             }
             _ => {}
         }
-        recent.push(Kept {
+        recent.push(Recent {
             number: line.number,
-            text: cut(line.text, telling),
+            text: line.text,
             weight,
             repeat,
             boundary,
+            long: line.text.len() > LINE_BYTES,
         });
         if telling || self.trail > 0 || boundary.is_some() {
             self.trail = self.trail.saturating_sub(1);
@@ -144,8 +159,8 @@ impl Telling {
 
     /// The kept lines in order, the last lines of the log among them.
     pub(crate) fn finish(mut self) -> Lines {
-        let recent = std::mem::take(&mut self.recent);
-        self.keep(&recent, BEFORE);
+        let last = self.begin();
+        self.keep(&Recent::those(&last), BEFORE);
         Lines {
             kept: self.kept,
             first_failed: self.first_failed,
@@ -195,12 +210,13 @@ impl Telling {
     }
 
     /// Keeps the last `count` of the recent lines, unless they are kept already.
-    fn keep(&mut self, recent: &[Kept<'_>], count: usize) {
+    fn keep(&mut self, recent: &[Recent<'_>], count: usize) {
         let last = self.kept.last().map_or(0, |kept| kept.number);
         let start = recent.len().saturating_sub(count);
         for line in recent[start..].iter().filter(|line| line.number > last) {
-            self.bytes += line.text.len() + size_of::<Kept<'_>>();
-            self.kept.push(line.clone().into_owned());
+            let kept = line.keep();
+            self.bytes += kept.text.len() + size_of::<Kept>();
+            self.kept.push(kept);
         }
         if self.bytes > KEPT_BYTES {
             self.thin();
@@ -226,7 +242,7 @@ impl Telling {
         self.bytes = self
             .kept
             .iter()
-            .map(|k| k.text.len() + size_of::<Kept<'_>>())
+            .map(|k| k.text.len() + size_of::<Kept>())
             .sum();
     }
 }
@@ -234,7 +250,7 @@ impl Telling {
 /// The lines that were kept, and what is known of the log as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    pub(crate) kept: Vec<Kept<'static>>,
+    pub(crate) kept: Vec<Kept>,
     /// Where the first command that failed was said to have failed.
     pub(crate) first_failed: Option<u64>,
     /// Where that command began; 0 when unknown.
@@ -249,26 +265,48 @@ pub(crate) struct Lines {
     pub(crate) green: Arc<SeenBefore>,
 }
 
-impl Kept<'_> {
-    fn into_owned(self) -> Kept<'static> {
+impl<'a> Recent<'a> {
+    /// Lines of the blocks before, once more.
+    pub(crate) fn those(kept: &'a [Kept]) -> Vec<Self> {
+        let again = |kept: &'a Kept| Self {
+            number: kept.number,
+            text: &kept.text,
+            weight: kept.weight,
+            repeat: kept.repeat,
+            boundary: kept.boundary,
+            // It was cut when it was taken over.
+            long: false,
+        };
+        kept.iter().map(again).collect()
+    }
+
+    fn tells(&self) -> bool {
+        self.weight > 0 && self.repeat < REPEATS
+    }
+
+    fn keep(&self) -> Kept {
         Kept {
-            text: Cow::Owned(self.text.into_owned()),
-            ..self
+            number: self.number,
+            text: if self.long {
+                cut(self.text, self.tells())
+            } else {
+                self.text.to_owned()
+            },
+            weight: self.weight,
+            repeat: self.repeat,
+            boundary: self.boundary,
         }
     }
 }
 
-/// A line that is not too long to be kept; of a long one, the part that tells.
-fn cut(text: &str, telling: bool) -> Cow<'_, str> {
-    if text.len() <= LINE_BYTES {
-        return Cow::Borrowed(text);
-    }
+/// The beginning of a long line, or the part that tells.
+fn cut(text: &str, telling: bool) -> String {
     let at = if telling { first_word(text) } else { 0 };
     let start = text.floor_char_boundary(at.saturating_sub(LED_BYTES));
     let end = text.floor_char_boundary(start + LINE_BYTES);
     match &text[start..end] {
-        head if start == 0 => Cow::Borrowed(head),
-        inner => Cow::Owned(format!("… {inner}")),
+        head if start == 0 => head.to_owned(),
+        inner => format!("… {inner}"),
     }
 }
 

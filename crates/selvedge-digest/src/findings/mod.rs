@@ -88,7 +88,8 @@ impl Findings {
 
     /// Names a tool whose output was recognised.
     pub(crate) fn tool(&mut self, name: &'static str) {
-        if self.tools.last() != Some(&name) && !self.tools.contains(&name) {
+        let is = |known: &&'static str| std::ptr::eq(*known, name) || *known == name;
+        if !self.tools.iter().any(is) {
             self.tools.push(name);
         }
     }

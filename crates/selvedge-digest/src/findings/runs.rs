@@ -167,7 +167,9 @@ impl Runs {
     }
 
     fn runner(&mut self, tool: &'static str) -> &mut Runner {
-        let index = self.runners.iter().position(|runner| runner.tool == tool);
+        // The name is nearly always the same constant.
+        let is = |runner: &Runner| std::ptr::eq(runner.tool, tool) || runner.tool == tool;
+        let index = self.runners.iter().position(is);
         let index = index.unwrap_or_else(|| {
             self.runners.push(Runner {
                 tool,
