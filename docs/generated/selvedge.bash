@@ -743,7 +743,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --agent-cmd --check --retries --tier --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --help"
+            opts="-h --file --agent --agent-cmd --check --retries --tier --judge --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -770,6 +770,10 @@ _selvedge() {
                     return 0
                     ;;
                 --tier)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --judge)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -47,6 +47,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d '
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: 2]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l judge -d 'Which configured agent judges in tiers 2 and 3; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Time for each agent session [default: 30m]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r

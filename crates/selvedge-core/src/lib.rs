@@ -6,6 +6,7 @@
 //! `selvedge-engine`; what remembers lives in `selvedge-store`.
 
 pub mod config;
+pub mod gate;
 pub mod guard;
 pub mod infrastructure;
 pub mod machine;

@@ -104,7 +104,7 @@ fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> 
     })
 }
 
-fn unknown(name: &str, agents: &BTreeMap<String, AgentSpec>) -> RouteError {
+pub(crate) fn unknown(name: &str, agents: &BTreeMap<String, AgentSpec>) -> RouteError {
     let mut known: Vec<String> = agents.keys().cloned().chain([SHELL.to_owned()]).collect();
     known.sort();
     known.dedup();

@@ -175,12 +175,12 @@ impl Driver<'_> {
         }
     }
 
-    /// The once-only effect that will be carried out next, if it is not journalled as started yet.
+    /// The effect that costs money and will be carried out next, if it is not journalled as started yet.
     fn to_be_started(&self, state: &State) -> Option<Pending> {
         let run = state.run.as_ref().filter(|run| goes_on(run))?;
         let free = run.control == Control::Running && self.wish(run).is_none();
         let next = run.pending.first().filter(|_| free)?;
-        (next.kind.once() == Once::Once && !next.started).then(|| next.clone())
+        (next.kind.once() != Once::Repeat && !next.started).then(|| next.clone())
     }
 }
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, EffectId, EffectKind, MicroUsd, SessionOutcome, SessionStatus,
-    SnapshotMoment, Step, Timestamp, TreeId,
+    Baseline, CheckStatus, EffectId, EffectKind, GateReport, MicroUsd, SessionOutcome,
+    SessionStatus, SnapshotMoment, Step, Timestamp, TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
-use crate::agents::{SessionRequest, agent_for};
+use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
-use crate::gates::{BaselineRun, Place, Remembered, Trees, Verification, verify};
+use crate::gates::{BaselineRun, Gate, Place, Remembered, Trees, Verification, verify};
 use crate::process::Supervisor;
 use crate::workspace::{self, Workspace, WorkspaceError};
 
@@ -77,7 +77,41 @@ impl Site {
                     Err(aborted) => aborted_input(effect, aborted),
                 }
             }
+            EffectKind::Judge { run_number, tier } => {
+                match self.judge(run, *run_number, *tier, progress, cancel).await {
+                    Ok(gate) => Some(Input::Judged {
+                        effect,
+                        gate: Box::new(gate),
+                    }),
+                    Err(aborted) => aborted_input(effect, aborted),
+                }
+            }
         }
+    }
+
+    async fn judge(
+        &self,
+        run: &Run,
+        run_number: u32,
+        tier: u8,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<GateReport, CheckAborted> {
+        let (Some(judging), Some(attempt)) = (&run.spec.judging, run.attempt(run_number)) else {
+            let error = format!("nobody is to judge attempt {run_number}");
+            return Err(CheckAborted::Infrastructure(error));
+        };
+        let gate = Gate {
+            run,
+            attempt,
+            tier,
+            judging,
+            workspace: self.workspace.as_ref(),
+            run_dir: &self.run_dir,
+            lock: self.lock(),
+            supervisor: &self.checks,
+        };
+        gate.ask(progress, cancel).await
     }
 
     async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
@@ -153,6 +187,8 @@ impl Site {
                 .and_then(|(before, _)| before.session.as_ref())
                 .map(|session| session.text.clone()),
             run_number,
+            role: Role::Worker,
+            files: format!("attempt-{run_number}"),
             workspace: run.spec.workspace.clone(),
             limits: run.spec.limits,
             cost_left: cap.map(|cap| MicroUsd(cap.0.saturating_sub(run.cost().at_least().0))),

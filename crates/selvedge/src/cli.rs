@@ -103,6 +103,9 @@ pub(crate) struct RunArgs {
     /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) tier: Option<u8>,
+    /// Which configured agent judges in tiers 2 and 3; may be given several times.
+    #[arg(long = "judge", value_name = "NAME")]
+    pub(crate) judges: Vec<String>,
     /// Time for each agent session [default: 30m].
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
@@ -141,6 +144,7 @@ impl RunArgs {
             checks: self.checks.clone(),
             retries: self.retries,
             tier: self.tier,
+            judges: self.judges.clone(),
             timeout: self.timeout.clone(),
             verification_timeout: self.verification_timeout.clone(),
             baseline: self.baseline.clone(),

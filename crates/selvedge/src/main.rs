@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod error;
 mod init;
+mod judges;
 mod launch;
 mod local;
 mod output;

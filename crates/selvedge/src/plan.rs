@@ -15,6 +15,7 @@ use selvedge_engine::process::find_program;
 use uuid::Uuid;
 
 use crate::error::CliError;
+use crate::judges::{judging, who_judges};
 
 /// What is to be frozen, and what the person should know before it begins.
 #[derive(Debug)]
@@ -43,15 +44,11 @@ pub(crate) fn resolve(
         return Err(CliError::usage(missing));
     }
     let verification = verification(task, settings, dir, in_git)?;
-    let tier = task.verification_tier.unwrap_or(settings.verification_tier);
-    if tier > 1 {
-        return Err(
-            CliError::usage(format!("verification tier {tier} is not there yet"))
-                .hint("this version has tier 1: the checks themselves; leave out --tier"),
-        );
-    }
-    let notices = notices(settings, &agent, &verification, in_git);
     let snapshots = settings.snapshots && in_git;
+    let tier = task.verification_tier.unwrap_or(settings.verification_tier);
+    let judging = judging(tier, settings, &agent, dir, snapshots)?;
+    let mut notices = notices(settings, &agent, &verification, in_git);
+    notices.extend(judging.as_ref().map(who_judges));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     let protect = protect(settings, &verification);
     Protection::new(&protect, &allow, "").map_err(CliError::usage)?;
@@ -67,6 +64,7 @@ pub(crate) fn resolve(
         workspace: dir.to_owned(),
         agent,
         verification,
+        judging,
         max_verification_retries: retries(task, settings)?,
         verification_timeout_ms: task
             .verification_timeout_ms

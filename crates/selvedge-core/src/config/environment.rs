@@ -13,7 +13,7 @@ use super::tree::{Node, Value};
 pub const PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
-pub(super) const VARIABLES: [(&str, &str); 17] = [
+pub(super) const VARIABLES: [(&str, &str); 19] = [
     ("SELVEDGE_AGENT", "agent"),
     (
         "SELVEDGE_VERIFICATION_MAX_RETRIES",
@@ -26,6 +26,11 @@ pub(super) const VARIABLES: [(&str, &str); 17] = [
         "verification.known_failures",
     ),
     ("SELVEDGE_VERIFICATION_TIER", "verification.tier"),
+    ("SELVEDGE_JUDGING_VOTES", "judging.votes"),
+    (
+        "SELVEDGE_JUDGING_CONFIDENCE_FLOOR",
+        "judging.confidence_floor",
+    ),
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
     ("SELVEDGE_LIMITS_SILENCE", "limits.silence"),
     ("SELVEDGE_LIMITS_MAX_TURNS", "limits.max_turns"),

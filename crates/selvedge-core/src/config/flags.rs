@@ -24,6 +24,8 @@ pub struct Flags {
     pub retries: Option<u32>,
     /// `--tier N`
     pub tier: Option<u8>,
+    /// `--judge NAME`, in order; any at all replace the configured judges.
+    pub judges: Vec<String>,
     /// `--timeout 30m`, of a session.
     pub timeout: Option<String>,
     /// `--verification-timeout 120s`
@@ -80,6 +82,10 @@ impl Layer {
             flags.max_cost.map(toml::Value::Float),
         );
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
+        if !flags.judges.is_empty() {
+            let judges = names(&flags.judges);
+            layer.tree.set(&Key::dotted("judging.judges"), judges);
+        }
         if !flags.checks.is_empty() {
             layer
                 .tree
@@ -87,6 +93,15 @@ impl Layer {
         }
         layer
     }
+}
+
+fn names(judges: &[String]) -> Node {
+    let source = Arc::new(Source::Flag("--judge"));
+    let name = |name: &String| {
+        let name = Value::Scalar(toml::Value::String(name.clone()));
+        Node::new(&source, name)
+    };
+    Node::new(&source, Value::List(judges.iter().map(name).collect()))
 }
 
 fn checks(commands: &[String]) -> Node {

@@ -34,6 +34,12 @@ pub struct Resolved {
     pub verification_timeout_ms: u64,
     /// 1 to 3.
     pub verification_tier: u8,
+    /// Agents that judge in tiers 2 and 3, by name; none for the default.
+    pub judges: Vec<String>,
+    /// Votes in tier 3.
+    pub votes: u32,
+    /// The least confidence with which work counts as passed.
+    pub confidence_floor: f64,
     /// Whether the checks are run once before the agent begins.
     pub baseline: BaselineMode,
     /// Whether a test that failed before may still fail.
@@ -195,6 +201,9 @@ impl Resolved {
             max_verification_retries: config.verification.max_retries.0,
             verification_timeout_ms: config.verification.timeout.0,
             verification_tier: u8::try_from(config.verification.tier.0).unwrap_or(1),
+            judges: config.judging.judges,
+            votes: u32::try_from(config.judging.votes.0).unwrap_or(3),
+            confidence_floor: config.judging.confidence_floor.0,
             baseline: config.verification.baseline,
             known_failures: config.verification.known_failures,
             rerun_failed: config.verification.rerun_failed,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::agent::Agent;
 use super::check::Check;
-use super::values::{Dollars, HumanDuration, Retries, Whole};
+use super::values::{Dollars, HumanDuration, Retries, Share, Whole};
 use crate::guard::Policy;
 use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted};
 
@@ -17,6 +17,7 @@ use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted};
 pub(super) struct Config {
     pub(super) agent: String,
     pub(super) verification: Verification,
+    pub(super) judging: Judging,
     pub(super) limits: Limits,
     pub(super) budget: Budget,
     pub(super) workspace: Workspace,
@@ -35,6 +36,14 @@ pub(super) struct Verification {
     pub(super) baseline: BaselineMode,
     pub(super) known_failures: KnownFailures,
     pub(super) rerun_failed: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Judging {
+    pub(super) judges: Vec<String>,
+    pub(super) votes: Whole<2, 9>,
+    pub(super) confidence_floor: Share,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -140,6 +140,25 @@ impl<'de> Deserialize<'de> for Dollars {
     }
 }
 
+/// A share, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
+#[schemars(with = "f64")]
+pub(super) struct Share(pub(super) f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let share = f64::deserialize(deserializer)?;
+        if (0.0..=1.0).contains(&share) {
+            Ok(Self(share))
+        } else {
+            Err(de::Error::custom(with_hint(
+                format_args!("{share} is not a share"),
+                "use a number from 0 to 1, such as 0.6",
+            )))
+        }
+    }
+}
+
 /// A program and its leading arguments: a command line, or a list of words.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "StringOrList")]

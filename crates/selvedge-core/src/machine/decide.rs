@@ -49,7 +49,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
         (Running, _, Input::Start { effect }) => {
             let pending = run
                 .effect(effect)
-                .filter(|it| !it.started && it.kind.once() == Once::Once);
+                .filter(|it| !it.started && it.kind.once() != Once::Repeat);
             pending.ok_or(IllegalInput::NotPending {
                 input: "start",
                 effect,
@@ -108,6 +108,14 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 });
             }
             next::after_report(effect, report, draft);
+        }
+        (_, Phase::Judging(run_number), Input::Judged { effect, gate }) => {
+            let kind = EffectKind::Judge {
+                run_number,
+                tier: gate.tier,
+            };
+            pending_as(run, effect, &kind, "judged")?;
+            next::after_judgement(effect, run_number, gate, draft);
         }
         (_, _, Input::Failed { effect, error }) => {
             run.effect(effect).ok_or(IllegalInput::NotPending {

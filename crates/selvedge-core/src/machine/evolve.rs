@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::state::{Attempt, Control, Decided, Pending, Run, State};
 use crate::model::{
-    Closing, EffectId, EffectKind, Envelope, Event, RunSpec, SnapshotMoment, TreeId,
+    Closing, EffectId, EffectKind, Envelope, Event, Once, RunSpec, SnapshotMoment, TreeId,
 };
 
 /// Folds one event into the state.
@@ -36,6 +36,7 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
         rescued: Vec::new(),
         crashes: 0,
         repeats: 0,
+        lost_judgements: 0,
         review: None,
         feedback: None,
         decided: None,
@@ -115,6 +116,13 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 attempt.report = Some((**report).clone());
             }
         }
+        Event::GateJudged { effect, gate, .. } => {
+            end(run, *effect);
+            let last = run.attempts.last_mut();
+            if let Some(report) = last.and_then(|attempt| attempt.report.as_mut()) {
+                report.gates.push((**gate).clone());
+            }
+        }
         Event::VerificationRepeated { effect, .. } => {
             end(run, *effect);
             run.repeats += 1;
@@ -124,6 +132,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::SuspendRequested { .. } => run.control = Control::Suspending,
         Event::Suspended => run.control = Control::Suspended,
         Event::Resumed { .. } => {
+            forget_lost_judgements(run);
             // Invariant: a cancellation, once asked for, is never forgotten.
             if run.control != Control::Cancelling {
                 run.control = Control::Running;
@@ -182,6 +191,15 @@ fn snapshotted(run: &mut Run, effect: EffectId, tree: &TreeId) {
         _ => {}
     }
     run.current_tree = Some(tree.clone());
+}
+
+/// A judgement that was begun and has not ended when a run is taken up again is begun anew.
+fn forget_lost_judgements(run: &mut Run) {
+    let lost = |pending: &&mut Pending| pending.started && pending.kind.once() == Once::Paid;
+    for pending in run.pending.iter_mut().filter(lost) {
+        pending.started = false;
+        run.lost_judgements += 1;
+    }
 }
 
 fn closed(run: &mut Run, closing: Closing) {

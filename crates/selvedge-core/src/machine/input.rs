@@ -1,6 +1,8 @@
 //! What the driver may tell the machine, and what it answers when that cannot be.
 
-use crate::model::{Baseline, EffectId, Report, RunId, RunSpec, SessionOutcome, TreeId};
+use crate::model::{
+    Baseline, EffectId, GateReport, Report, RunId, RunSpec, SessionOutcome, TreeId,
+};
 
 /// Something that was observed, or asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,13 @@ pub enum Input {
         /// All that they found.
         report: Box<Report>,
     },
+    /// A tier above the checks has spoken.
+    Judged {
+        /// The effect that this answers.
+        effect: EffectId,
+        /// What it said.
+        gate: Box<GateReport>,
+    },
     /// An effect could not be carried out: infrastructure.
     Failed {
         /// The effect that this answers.
@@ -97,6 +106,7 @@ impl Input {
             Self::BaselineTaken { .. } => "baseline taken",
             Self::SessionEnded { .. } => "session ended",
             Self::Verified { .. } => "verified",
+            Self::Judged { .. } => "judged",
             Self::Failed { .. } => "failed",
             Self::Suspend { .. } => "suspend",
             Self::Cancel { .. } => "cancel",

@@ -21,7 +21,7 @@ mod state;
 mod verdict;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use decide::decide;
 pub use evolve::evolve;

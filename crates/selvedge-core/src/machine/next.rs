@@ -6,8 +6,8 @@ use super::judge;
 use super::state::Control;
 use super::verdict::{self, Verdict};
 use crate::model::{
-    AgentKind, BetweenAttempts, Closing, EffectId, EffectKind, Event, OnExhausted, Outcome, Report,
-    ReportStatus, RunSpec, SessionOutcome, SessionStatus, SnapshotMoment, TreeId,
+    AgentKind, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport, OnExhausted,
+    Outcome, Report, ReportStatus, RunSpec, SessionOutcome, SessionStatus, SnapshotMoment, TreeId,
 };
 use crate::prompt;
 
@@ -154,7 +154,29 @@ pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mu
     }
     draft.push(Event::Reported { effect, report });
     close(Closing::Report, draft);
+    go_by_verdict(draft);
+}
+
+/// What the report says now includes what that tier said.
+pub(super) fn after_judgement(
+    effect: EffectId,
+    run_number: u32,
+    gate: Box<GateReport>,
+    draft: &mut Draft,
+) {
+    draft.push(Event::GateJudged {
+        effect,
+        run_number,
+        gate,
+    });
+    go_by_verdict(draft);
+}
+
+fn go_by_verdict(draft: &mut Draft) {
     match verdict::of(draft.run()) {
+        Verdict::Judge { run_number, tier } => {
+            draft.request(EffectKind::Judge { run_number, tier });
+        }
         Verdict::Verified(reason) => conclude(Outcome::Verified, reason, None, draft),
         Verdict::Unchecked(reason) => conclude(Outcome::Unchecked, reason, None, draft),
         Verdict::NeedsReview(reason) => draft.push(Event::ReviewRequested { reason }),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Baseline, Closing, Cost, EffectId, EffectKind, MicroUsd, Once, Outcome, Prompt, Report, RunId,
-    RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
+    Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome, Prompt,
+    Report, RunId, RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
 };
 
 /// The fold of a journal, from the empty one on.
@@ -47,6 +47,8 @@ pub struct Run {
     pub crashes: u32,
     /// Verification runs of the open attempt that could not be carried out.
     pub repeats: u32,
+    /// Judgements that were cut off, and whose cost is not known.
+    pub lost_judgements: u32,
     /// Why a person has to decide, while one has to.
     pub review: Option<String>,
     /// A reviewer's reason, for the next correction.
@@ -129,6 +131,8 @@ pub enum Phase {
     Sealing,
     /// The checks are at work.
     Verifying(u32),
+    /// A tier above the checks is asked.
+    Judging(u32),
     /// The tree for the next attempt is being put in place.
     Restoring,
     /// The tree that stays is being put in place.
@@ -155,6 +159,7 @@ impl Run {
             Some(EffectKind::Baseline) => Phase::Baseline,
             Some(EffectKind::Execute { run_number }) => Phase::Executing(*run_number),
             Some(EffectKind::Verify { run_number }) => Phase::Verifying(*run_number),
+            Some(EffectKind::Judge { run_number, .. }) => Phase::Judging(*run_number),
             Some(EffectKind::Snapshot {
                 moment: SnapshotMoment::Start,
             }) => Phase::Preparing,
@@ -207,12 +212,14 @@ impl Run {
         u32::try_from(self.reported().count()).unwrap_or(u32::MAX)
     }
 
-    /// What all sessions together cost, interrupted ones included. A session that was cut off
-    /// before it could tell makes the sum `unknown`: at least so much.
+    /// What all sessions and judgements together cost, interrupted ones included. One that was cut
+    /// off before it could tell makes the sum `unknown`: at least so much.
     pub fn cost(&self) -> Cost {
+        let lost = (self.lost_judgements > 0).then_some(Cost::UNKNOWN);
         self.attempts
             .iter()
             .map(Attempt::cost)
+            .chain(lost)
             .fold(Cost::ZERO, |sum, cost| sum + cost)
     }
 
@@ -225,10 +232,12 @@ impl Run {
             .unwrap_or_default()
     }
 
-    /// The tokens of all sessions together.
+    /// The tokens of all sessions and judgements together.
     pub fn usage(&self) -> Usage {
+        let judged = self.attempts.iter().flat_map(Attempt::gates);
         self.sessions()
             .map(|session| session.usage)
+            .chain(judged.map(GateReport::usage))
             .fold(Usage::default(), |sum, usage| sum + usage)
     }
 
@@ -239,14 +248,16 @@ impl Run {
             .fold(0, u64::saturating_add)
     }
 
-    /// Milliseconds in sessions and verification runs.
+    /// Milliseconds in sessions, verification runs and judgements.
     pub fn worked_ms(&self) -> u64 {
         let verification = self
             .attempts
             .iter()
             .filter_map(|attempt| attempt.report.as_ref());
+        let judged = self.attempts.iter().flat_map(Attempt::gates);
         verification
             .map(|report| report.duration_ms)
+            .chain(judged.map(|gate| gate.duration_ms))
             .fold(self.execution_ms(), u64::saturating_add)
     }
 
@@ -271,12 +282,19 @@ impl Run {
 }
 
 impl Attempt {
-    /// What its session cost. A session that has not ended cost an unknown amount.
+    /// What its session and its judges cost. A session that has not ended cost an unknown amount.
     pub fn cost(&self) -> Cost {
-        match (&self.session, self.closing) {
+        let session = match (&self.session, self.closing) {
             (Some(session), _) => session.cost,
             (None, None) => Cost::ZERO,
             (None, Some(_)) => Cost::UNKNOWN,
-        }
+        };
+        let judged = self.gates().iter().map(GateReport::cost);
+        judged.fold(session, |sum, cost| sum + cost)
+    }
+
+    /// What the tiers above the checks said of it.
+    pub fn gates(&self) -> &[GateReport] {
+        self.report.as_ref().map_or(&[], |report| &report.gates)
     }
 }

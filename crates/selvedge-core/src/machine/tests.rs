@@ -1,15 +1,15 @@
 //! Properties of the loop over random worlds: whatever agents and checks do, whenever somebody
 //! stops it or it crashes.
 
-pub(super) mod simulation;
+pub(crate) mod simulation;
 
 use proptest::prelude::*;
 
 use self::simulation::{Fate, Mishap, Simulation, World, report, spec};
 use super::{Input, Phase, State, decide, evolve};
 use crate::model::{
-    Closing, CostSource, Envelope, Event, GateReport, MicroUsd, Outcome, ReportStatus, RunSpec,
-    SessionStatus,
+    Closing, Cost, CostSource, Envelope, Event, GateReport, Judgement, MicroUsd, Outcome,
+    ReportStatus, RunSpec, SessionStatus,
 };
 
 fn worlds() -> impl Strategy<Value = World> {
@@ -28,6 +28,18 @@ fn worlds() -> impl Strategy<Value = World> {
         report,
         tree,
     });
+    let gate = (0..4_u8).prop_map(|said| GateReport {
+        passed: [Some(true), Some(false), None, None][usize::from(said)],
+        error: (said == 3).then(|| "down".to_owned()),
+        judgements: vec![Judgement {
+            cost: Cost::reported(MicroUsd(7)),
+            ..Judgement::default()
+        }],
+        ..GateReport::default()
+    });
+    let tiers = prop_oneof![
+        3 => Just(vec![]), 1 => Just(vec![2]), 1 => Just(vec![2, 3]), 1 => Just(vec![3])
+    ];
     let mishap = prop_oneof![
         8 => Just(Mishap::None), 2 => Just(Mishap::Crash),
         1 => Just(Mishap::Suspend), 1 => Just(Mishap::Cancel)
@@ -38,16 +50,19 @@ fn worlds() -> impl Strategy<Value = World> {
         any::<bool>(),
         any::<bool>(),
         prop::option::weighted(0.2, 0..3000_u64),
+        (tiers, prop::collection::vec(gate, 0..6)),
         prop::collection::vec(fate, 1..8),
         prop::collection::vec(mishap, 0..16),
     )
         .prop_map(
-            |(retries, shell, snapshots, baseline, cap, fates, mishaps)| World {
+            |(retries, shell, snapshots, baseline, cap, (tiers, gates), fates, mishaps)| World {
                 retries,
                 shell,
                 snapshots,
                 baseline,
                 cap,
+                tiers,
+                gates,
                 fates,
                 mishaps,
             },
@@ -74,9 +89,11 @@ proptest! {
         prop_assert_eq!(closed, run.attempts.len());
         prop_assert!(run.attempts.iter().all(|it| it.closing.is_some()));
 
-        // What is spent is the sum over the sessions that were journalled, counted once each.
+        // What is spent is the sum over the sessions and judgements that were journalled, counted
+        // once each.
         let told = simulation.journal.iter().filter_map(|it| match &it.event {
             Event::SessionEnded { outcome, .. } => Some(outcome.cost.at_least()),
+            Event::GateJudged { gate, .. } => Some(gate.cost().at_least()),
             _ => None,
         });
         prop_assert_eq!(run.cost().at_least(), told.sum());
@@ -95,6 +112,10 @@ proptest! {
         if run.outcome() == Outcome::Verified {
             let (_, last) = run.reported().next_back().unwrap();
             prop_assert_eq!(last.status, ReportStatus::Pass);
+            // Every tier was asked, in order, and agreed.
+            let asked: Vec<u8> = last.gates.iter().map(|gate| gate.tier).collect();
+            prop_assert_eq!(&asked, &world.tiers);
+            prop_assert!(last.gates.iter().all(|gate| gate.passed == Some(true)));
         }
         prop_assert_eq!(run.phase(), Phase::Finished);
     }
@@ -131,6 +152,8 @@ fn world(retries: u32, fates: Vec<Fate>) -> World {
         snapshots: true,
         baseline: false,
         cap: None,
+        tiers: Vec::new(),
+        gates: Vec::new(),
         fates,
         mishaps: Vec::new(),
     }
@@ -216,9 +239,7 @@ fn a_person_decides_where_a_gate_cannot() {
     let mut vote = report(1, ReportStatus::Pass, None);
     vote.gates = vec![GateReport {
         tier: 3,
-        passed: None,
-        confidence: None,
-        feedback: None,
+        ..GateReport::default()
     }];
     let effect = simulation.run().pending[0].id;
     simulation.say(Input::Verified {

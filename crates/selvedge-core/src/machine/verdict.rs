@@ -4,7 +4,7 @@ use super::budget;
 use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
-use crate::model::{CheckReport, CheckStatus, Outcome, Report, ReportStatus};
+use crate::model::{CheckReport, CheckStatus, GateReport, Outcome, Report, ReportStatus};
 
 /// What the loop concludes from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,14 @@ pub(super) enum Verdict {
     Unchecked(String),
     /// A person has to decide.
     NeedsReview(String),
-    /// Checks could not be run.
+    /// The checks pass, and a tier above them is to be asked.
+    Judge {
+        /// About this attempt.
+        run_number: u32,
+        /// Which.
+        tier: u8,
+    },
+    /// Checks could not be run, or judges not asked.
     Infrastructure(String),
     /// Checks fail, and another attempt would not help or is not allowed.
     Stop(Outcome, String),
@@ -28,7 +35,7 @@ const MAX_STRIKES: usize = 2;
 
 /// Judges the last report of a run.
 pub(super) fn of(run: &Run) -> Verdict {
-    let Some((_, report)) = run.reported().next_back() else {
+    let Some((attempt, report)) = run.reported().next_back() else {
         return Verdict::Infrastructure("there is no report".to_owned());
     };
     match report.status {
@@ -49,11 +56,19 @@ pub(super) fn of(run: &Run) -> Verdict {
                 return Verdict::NeedsReview(format!("the checks pass, but in {path}: {what}"));
             }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
-                let why = gate.feedback.as_deref().unwrap_or("it could not decide");
-                return Verdict::NeedsReview(format!("tier {}: {why}", gate.tier));
+                return undecided(gate);
             }
             if report.gates.iter().all(|gate| gate.passed == Some(true)) {
-                return Verdict::Verified(passed(report));
+                return match (next_tier(run, report), budget::exceeded(run)) {
+                    (None, _) => Verdict::Verified(passed(report)),
+                    (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
+                        "the checks pass, and tier {tier} was not asked: {reason}"
+                    )),
+                    (Some(tier), None) => Verdict::Judge {
+                        run_number: attempt.run_number,
+                        tier,
+                    },
+                };
             }
         }
         ReportStatus::Fail | ReportStatus::Timeout => {}
@@ -84,6 +99,25 @@ pub(super) fn of(run: &Run) -> Verdict {
     Verdict::Retry
 }
 
+/// The first tier that the plan wants and that has not been asked.
+fn next_tier(run: &Run, report: &Report) -> Option<u8> {
+    let asked = |tier: &u8| report.gates.iter().any(|gate| gate.tier == *tier);
+    let judging = run.spec.judging.as_ref()?;
+    judging.tiers.iter().copied().find(|tier| !asked(tier))
+}
+
+/// A tier that said neither yes nor no.
+fn undecided(gate: &GateReport) -> Verdict {
+    let tier = gate.tier;
+    match (&gate.error, &gate.feedback) {
+        (Some(error), _) => Verdict::Infrastructure(format!(
+            "the checks pass, but tier {tier} gave no verdict: {error}"
+        )),
+        (None, Some(why)) => Verdict::NeedsReview(format!("tier {tier}: {why}")),
+        (None, None) => Verdict::NeedsReview(format!("tier {tier} could not decide")),
+    }
+}
+
 /// What passed, and what of it is not quite as it seems.
 fn passed(report: &Report) -> String {
     let mut text = match report.summary.passed {
@@ -111,6 +145,10 @@ fn passed(report: &Report) -> String {
         .map_or(0, |guard| guard.offences().count());
     if put_back > 0 {
         text += &format!(", {put_back} changes to what judges the work put back first");
+    }
+    for gate in &report.gates {
+        let sure = gate.confidence.unwrap_or_default();
+        text += &format!(", tier {} agrees ({sure:.2})", gate.tier);
     }
     if flaky > 0 {
         text += &format!(", {flaky} of them flaky");

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::gate::GateReport;
 use super::ids::{RunId, TreeId};
 use super::outcome::Outcome;
 use super::report::{Baseline, Report};
@@ -63,6 +64,13 @@ pub enum EffectKind {
         /// The attempt.
         run_number: u32,
     },
+    /// Ask a tier above the checks about an attempt's work.
+    Judge {
+        /// The attempt.
+        run_number: u32,
+        /// 2 or 3.
+        tier: u8,
+    },
 }
 
 /// Whether an effect may be carried out again after a crash.
@@ -70,6 +78,9 @@ pub enum EffectKind {
 pub enum Once {
     /// It costs money or cannot be undone: never silently repeated.
     Once,
+    /// It changes nothing and costs money: it may be repeated, and what the try that was cut off
+    /// cost is then not known.
+    Paid,
     /// Doing it twice is the same as doing it once.
     Repeat,
 }
@@ -79,6 +90,7 @@ impl EffectKind {
     pub const fn once(&self) -> Once {
         match self {
             Self::Execute { .. } => Once::Once,
+            Self::Judge { .. } => Once::Paid,
             Self::Snapshot { .. } | Self::Restore { .. } | Self::Baseline | Self::Verify { .. } => {
                 Once::Repeat
             }
@@ -201,6 +213,15 @@ pub enum Event {
         effect: EffectId,
         /// All that they found.
         report: Box<Report>,
+    },
+    /// A tier above the checks has spoken.
+    GateJudged {
+        /// The effect that this ends.
+        effect: EffectId,
+        /// The attempt.
+        run_number: u32,
+        /// What it said.
+        gate: Box<GateReport>,
     },
     /// A verification run that could not be carried out is tried again, uncharged.
     VerificationRepeated {

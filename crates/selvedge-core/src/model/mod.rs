@@ -4,6 +4,7 @@
 //! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
 
 mod event;
+mod gate;
 mod ids;
 mod money;
 mod outcome;
@@ -16,13 +17,14 @@ mod task;
 pub use event::{
     Closing, ENVELOPE_VERSION, EffectId, EffectKind, Envelope, Event, Once, Prompt, SnapshotMoment,
 };
+pub use gate::{GateReport, Judgement, Judging};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use report::{
-    Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GateReport, GuardReport, GuardStatus,
-    OutputRef, Report, ReportStatus, ReportSummary,
+    Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GuardReport, GuardStatus, OutputRef,
+    Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};

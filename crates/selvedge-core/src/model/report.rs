@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use selvedge_digest::{Failure, TestSummary};
 use serde::{Deserialize, Serialize};
 
+use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
 use super::task::{Step, StepKind};
 use crate::guard::{Finding, Strength};
@@ -203,22 +204,6 @@ pub struct Baseline {
     pub duration_ms: u64,
 }
 
-/// One tier's verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GateReport {
-    /// 1 deterministic, 2 an independent model, 3 a vote.
-    pub tier: u8,
-    /// Whether it passed; absent where the gate could not decide and a person must.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passed: Option<bool>,
-    /// 0 to 1, where the gate states one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
-    /// What the agent is told when it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<String>,
-}
-
 /// What the guard says of an attempt's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -298,7 +283,7 @@ pub struct Report {
     pub summary: ReportSummary,
     /// Every check with its evidence, in the order of the plan.
     pub checks: Vec<CheckReport>,
-    /// The tiers that were asked.
+    /// The tiers above the checks, as far as they were asked.
     #[serde(default)]
     pub gates: Vec<GateReport>,
     /// What the guard noticed, where there are snapshots to compare.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gate::Judging;
 use super::ids::TaskId;
 use super::money::MicroUsd;
 use super::task::Step;
@@ -166,6 +167,9 @@ pub struct RunSpec {
     pub agent: AgentSpec,
     /// What must hold.
     pub verification: VerificationPlan,
+    /// Who judges the work once its checks pass; absent for tier 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
     /// Attempts beyond the first, 0 to [`RunSpec::MAX_RETRIES`].
     pub max_verification_retries: u32,
     /// Time for every verification run, afresh, in milliseconds.

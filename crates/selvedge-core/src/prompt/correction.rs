@@ -112,7 +112,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         digest: check.digest.as_ref().map(|_| String::new()),
     });
     let failed_gates = gates.map(|gate| FailedCheck {
-        title: format!("gate (tier {})", gate.tier),
+        title: format!("independent judgement (tier {})", gate.tier),
         status: CheckStatus::Fail.label(),
         reason: None,
         note: None,

@@ -1,16 +1,19 @@
-//! What the agent is told: the task word for word, and from the second attempt on a correction.
+//! What the agent is told: the task word for word, and from the second attempt on a correction;
+//! and what a judge of its work is told.
 //!
 //! The correction is a template with one typed input. It goes into the user message, never the
 //! system prompt; it stays under [`CORRECTION_TOKENS`] however many attempts and checks there are;
 //! and whatever a tool or a session printed stands inside a fence that it cannot close.
 
 mod correction;
+mod judgement;
 mod untrusted;
 
 #[cfg(test)]
 mod tests;
 
 pub use correction::{CORRECTION_TOKENS, PREVIOUS_OUTPUT_CHARS};
+pub use judgement::{Work, judgement};
 
 use crate::machine::Run;
 use crate::model::{Prompt, RunSpec};

@@ -33,6 +33,7 @@ fn spec() -> RunSpec {
             prompt_as_argument: false,
         },
         verification: VerificationPlan::AutoPass,
+        judging: None,
         max_verification_retries: 5,
         verification_timeout_ms: 1000,
         limits: SessionLimits {

@@ -43,6 +43,10 @@ pub struct SessionRequest {
     pub previous_output: Option<String>,
     /// 1, 2, 3 …
     pub run_number: u32,
+    /// What it is there for.
+    pub role: Role,
+    /// How the names of its files begin: `attempt-2`.
+    pub files: String,
     /// Where it works.
     pub workspace: PathBuf,
     /// Two clocks and a turn limit.
@@ -57,6 +61,15 @@ pub struct SessionRequest {
     pub lock: PathBuf,
     /// How to start a supervised process.
     pub supervisor: Supervisor,
+}
+
+/// What a session is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// To do the work: it reads and changes the workspace and runs commands.
+    Worker,
+    /// To judge work that it is told of: it has no tools at all, and answers in JSON.
+    Judge,
 }
 
 /// What does the work.

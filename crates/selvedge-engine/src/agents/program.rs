@@ -103,9 +103,7 @@ pub(super) fn show(told: &Told, line: &[u8]) {
 
 /// Writes what goes to the program's standard input beside its output.
 pub(super) async fn prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
-    let path = request
-        .run_dir
-        .join(format!("attempt-{}.prompt", request.run_number));
+    let path = request.run_dir.join(format!("{}.prompt", request.files));
     match tokio::fs::write(&path, request.prompt.whole()).await {
         Ok(()) => Ok(path),
         Err(error) => Err(cannot_write(&path, &error)),
@@ -120,10 +118,10 @@ pub(super) fn cannot_write(path: &std::path::Path, error: &io::Error) -> Session
 
 /// The name of a file of the session's output, below the run's directory.
 pub(super) fn output_name(request: &SessionRequest, retry: u32, stream: &str) -> String {
-    let number = request.run_number;
+    let files = &request.files;
     match retry {
-        0 => format!("attempt-{number}.{stream}"),
-        retry => format!("attempt-{number}.retry-{retry}.{stream}"),
+        0 => format!("{files}.{stream}"),
+        retry => format!("{files}.retry-{retry}.{stream}"),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod baseline;
 mod guard;
+mod judge;
 mod look;
 mod remembered;
 mod reruns;
@@ -11,6 +12,7 @@ mod tier1;
 mod trees;
 
 pub(crate) use baseline::BaselineRun;
+pub(crate) use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;
 pub use tier1::{Verification, verify};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_core::model::{AgentKind, AgentSpec, Prompt, SessionLimits, SessionOutcome};
 use selvedge_engine::activity::{Activity, Progress, Quiet};
-use selvedge_engine::agents::{Agent, SessionRequest};
+use selvedge_engine::agents::{Agent, Role, SessionRequest};
 use selvedge_engine::process::Supervisor;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +54,8 @@ impl Stage {
             },
             previous_output: None,
             run_number: 1,
+            role: Role::Worker,
+            files: "attempt-1".into(),
             workspace: self.work(),
             limits: SessionLimits {
                 wall_ms: 600_000,

@@ -14,6 +14,7 @@ use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 use super::amounts::{cost, counted, duration, tokens};
+use super::gates::judged;
 use super::words::{guarded, mark, marks, session_word};
 use super::{indented, one_line, style};
 
@@ -246,6 +247,13 @@ impl Observer for Human {
             Event::BaselineTaken { baseline, .. } => self.baseline_taken(baseline),
             Event::SessionEnded { outcome, .. } => self.session_ends(outcome, run),
             Event::Reported { report, .. } => self.reported(report, run),
+            Event::EffectRequested {
+                effect: EffectKind::Judge { tier, .. },
+            } => self.begin(&format!("tier {tier} judges")),
+            Event::GateJudged { gate, .. } => {
+                self.end();
+                self.say(judged(gate).trim_end());
+            }
             Event::VerificationRepeated { reason, .. } => {
                 let why = one_line(reason, 120);
                 self.say(style::warning(format!(

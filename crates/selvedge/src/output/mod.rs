@@ -4,6 +4,7 @@
 //! terminal. Machine formats own standard output alone; everything else goes to standard error.
 
 pub(crate) mod amounts;
+pub(crate) mod gates;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod story;

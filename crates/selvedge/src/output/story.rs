@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::amounts::{cost, counted, duration, tokens};
+use super::gates::judged;
 use super::human::verdict;
 use super::words::{guarded, mark, marks, rests_on, session_word};
 use super::{indented, one_line, style};
@@ -98,6 +99,9 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
         .enumerate()
     {
         text += &one_check(index + 1, check);
+    }
+    for gate in attempt.gates() {
+        text += &judged(gate);
     }
     let closing = match attempt.closing {
         Some(Closing::Interrupted) => "interrupted: costs no retry",

@@ -13,6 +13,7 @@ mod evidence;
 mod exit_codes;
 mod formats;
 mod interruptions;
+mod judges;
 mod retries;
 mod stage;
 mod trust;

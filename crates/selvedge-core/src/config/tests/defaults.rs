@@ -84,7 +84,13 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 4] = ["agents", "checks", "guard.allow", "guard.protect"];
+    const LISTS: [&str; 5] = [
+        "agents",
+        "checks",
+        "guard.allow",
+        "guard.protect",
+        "judging.judges",
+    ];
     let keys: Vec<String> = all_keys(&json_schema())
         .iter()
         .map(ToString::to_string)

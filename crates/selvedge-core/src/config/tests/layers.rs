@@ -56,6 +56,7 @@ fn every_flag_arrives() {
         checks: vec!["cargo test".to_owned(), "cargo clippy".to_owned()],
         retries: Some(5),
         tier: Some(2),
+        judges: vec!["ollama".to_owned()],
         timeout: Some("1h30m".to_owned()),
         verification_timeout: Some("500ms".to_owned()),
         baseline: Some("on".into()),

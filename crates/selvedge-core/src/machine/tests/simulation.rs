@@ -4,9 +4,9 @@
 use super::super::{Control, Input, Run, State, decide, evolve};
 use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
-    EffectId, EffectKind, Envelope, Event, KnownFailures, MicroUsd, Report, ReportStatus,
-    ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind,
-    TaskId, Timestamp, TreeId, Usage, VerificationPlan,
+    EffectId, EffectKind, Envelope, Event, GateReport, Judging, KnownFailures, MicroUsd, Report,
+    ReportStatus, ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus,
+    Step, StepKind, TaskId, Timestamp, TreeId, Usage, VerificationPlan,
 };
 
 /// What one attempt meets.
@@ -29,19 +29,22 @@ pub(in crate::machine) enum Mishap {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(in crate::machine) struct World {
+pub(crate) struct World {
     pub(in crate::machine) retries: u32,
     pub(in crate::machine) shell: bool,
     pub(in crate::machine) snapshots: bool,
     pub(in crate::machine) baseline: bool,
     pub(in crate::machine) cap: Option<u64>,
+    /// The tiers above the checks, and what they say, one after the other; then they pass.
+    pub(in crate::machine) tiers: Vec<u8>,
+    pub(in crate::machine) gates: Vec<GateReport>,
     /// By attempt; the last one stands for all after it.
     pub(in crate::machine) fates: Vec<Fate>,
     /// One for each session or verification run; none once they are used up.
     pub(in crate::machine) mishaps: Vec<Mishap>,
 }
 
-pub(in crate::machine) fn spec(world: &World) -> RunSpec {
+pub(crate) fn spec(world: &World) -> RunSpec {
     RunSpec {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
         description: "mend it".into(),
@@ -66,6 +69,12 @@ pub(in crate::machine) fn spec(world: &World) -> RunSpec {
         verification: VerificationPlan::Steps {
             steps: vec![Step::new(StepKind::Command, "c")],
         },
+        judging: (!world.tiers.is_empty()).then(|| Judging {
+            tiers: world.tiers.clone(),
+            judges: Vec::new(),
+            votes: 3,
+            confidence_floor: 0.5,
+        }),
         max_verification_retries: world.retries,
         verification_timeout_ms: 1000,
         limits: SessionLimits {
@@ -89,11 +98,7 @@ pub(in crate::machine) fn spec(world: &World) -> RunSpec {
     }
 }
 
-pub(in crate::machine) fn report(
-    run_number: u32,
-    status: ReportStatus,
-    tree: Option<TreeId>,
-) -> Report {
+pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>) -> Report {
     let status_of_check = match status {
         ReportStatus::Pass => CheckStatus::Pass,
         ReportStatus::Error => CheckStatus::Error,
@@ -168,6 +173,12 @@ impl Simulation {
             let run = simulation.run();
             match run.control {
                 _ if run.finished => return simulation,
+                _ if run.review.is_some() => simulation.say(Input::Review {
+                    accepted: false,
+                    retry: false,
+                    by: "a person".into(),
+                    reason: "test".into(),
+                }),
                 Control::Suspended => simulation.say(Input::Resume),
                 Control::Suspending | Control::Cancelling => simulation.say(Input::Settled),
                 Control::Running => simulation.carry_out(world, &mut mishaps),
@@ -252,6 +263,24 @@ impl Simulation {
                 Mishap::Suspend => self.say(Input::Suspend { reason }),
                 Mishap::Cancel => self.say(Input::Cancel { reason }),
             },
+            EffectKind::Judge { tier, .. } => {
+                self.say(Input::Start { effect });
+                match mishaps.next().unwrap_or(Mishap::None) {
+                    Mishap::None => {
+                        let said = self.count(|event| matches!(event, Event::GateJudged { .. }));
+                        let agrees = GateReport {
+                            passed: Some(true),
+                            ..GateReport::default()
+                        };
+                        let gate = world.gates.get(said).cloned().unwrap_or(agrees);
+                        let gate = Box::new(GateReport { tier, ..gate });
+                        self.say(Input::Judged { effect, gate });
+                    }
+                    Mishap::Crash => self.say(Input::Resume),
+                    Mishap::Suspend => self.say(Input::Suspend { reason }),
+                    Mishap::Cancel => self.say(Input::Cancel { reason }),
+                }
+            }
         }
     }
 

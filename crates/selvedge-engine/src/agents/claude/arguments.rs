@@ -4,11 +4,12 @@
 //! asking (`--permission-mode acceptEdits --allowedTools=Bash`). An agent that cannot run the
 //! tests is of little use in a loop, and this form still heeds the deny rules of the user's own
 //! settings and works for root. A program that is configured with any permission flag of its own
-//! (`--dangerously-skip-permissions`, `--permission-mode plan`, …) gets none of ours.
+//! (`--dangerously-skip-permissions`, `--permission-mode plan`, …) gets none of ours. One that judges
+//! gets no tools at all, its user's or a plug-in's included.
 
 use selvedge_core::model::MicroUsd;
 
-use crate::agents::SessionRequest;
+use crate::agents::{Role, SessionRequest};
 
 const DEFAULT_PROGRAM: &str = "claude";
 
@@ -20,6 +21,14 @@ const PERMISSION_FLAGS: &[&str] = &[
     "--permission-prompt-tool",
     "--allowedTools",
     "--allowed-tools",
+];
+
+/// No tools, no servers that bring any, no skills.
+const WITHOUT_TOOLS: [&str; 4] = [
+    "--tools",
+    "",
+    "--strict-mcp-config",
+    "--disable-slash-commands",
 ];
 
 /// What may differ between the tries of one attempt.
@@ -47,7 +56,9 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
     if let Some(cost) = allowance.cost {
         argv.extend(["--max-budget-usd".to_owned(), dollars(cost)]);
     }
-    if !configured
+    if request.role == Role::Judge {
+        argv.extend(WITHOUT_TOOLS.map(str::to_owned));
+    } else if !configured
         .iter()
         .any(|argument| is_permission_flag(argument))
     {

@@ -14,6 +14,10 @@ Change only what the task needs. Do not weaken, skip or delete tests or checks t
 When the work is done, answer without calling a tool, with a short summary of what you changed. \
 If the task cannot be done, begin a line of that answer with `CANNOT_SATISFY:` and say why.";
 
+/// The system prompt of one that judges.
+pub(super) const JUDGE: &str = "\
+You are a strict reviewer of other people's work. You answer with one JSON object and nothing else.";
+
 /// Stands for an answer of the attempt before that said nothing.
 pub(super) const NO_ANSWER: &str = "(I ended my work without a word.)";
 

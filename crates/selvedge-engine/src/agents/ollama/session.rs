@@ -15,10 +15,10 @@ use super::transcript::Transcript;
 use super::wire::{Call, ChatRequest, Message, Options, Role, ToolCall};
 use super::{context, instructions, textual, tools};
 use crate::activity::{Activity, Progress};
-use crate::agents::SessionRequest;
 use crate::agents::claim::{bounded, shorten};
 use crate::agents::program::{cannot_write, output_name};
 use crate::agents::retry::{self, Backoff, Wait};
+use crate::agents::{self, SessionRequest};
 
 /// Turns of the model when no other limit is set.
 const DEFAULT_TURNS: u32 = 20;
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
             transcript,
             messages: Vec::new(),
             opening: 0,
-            described: Some(tools::described()),
+            described: (request.role == agents::Role::Worker).then(tools::described),
             options: options(context),
             has_answered: false,
             tally: Tally::default(),
@@ -113,6 +113,10 @@ impl<'a> Session<'a> {
             let reply = self.ask().await?;
             self.tally.turns += 1;
             let said = textual::without_thoughts(&reply.content);
+            if self.judges() {
+                self.say(turn(&said, &[]))?;
+                return Ok(said);
+            }
             if !said.is_empty() {
                 self.progress.activity(Activity::Text(said.clone()));
             }
@@ -176,7 +180,7 @@ impl<'a> Session<'a> {
         if let Some(length) = shown.context_length() {
             self.options = options(self.options.num_ctx.min(length));
         }
-        if !shown.has_tools() {
+        if !self.judges() && !shown.has_tools() {
             self.described = None;
             let note = format!(
                 "{} has no tool calls of its own; it is asked to write them",
@@ -189,6 +193,7 @@ impl<'a> Session<'a> {
 
     fn begin(&mut self) -> Result<(), Box<SessionOutcome>> {
         let system = match &self.described {
+            _ if self.judges() => instructions::JUDGE.to_owned(),
             Some(_) => instructions::SYSTEM.to_owned(),
             None => instructions::system_with_tools(&tools::described()),
         };
@@ -218,6 +223,10 @@ impl<'a> Session<'a> {
             .try_for_each(|message| self.say(message))
     }
 
+    fn judges(&self) -> bool {
+        self.request.role == agents::Role::Judge
+    }
+
     /// Asks for the next turn; again, while what goes wrong may pass.
     async fn ask(&mut self) -> Result<Reply, Box<SessionOutcome>> {
         let budget = (self.options.num_ctx - self.options.num_predict) * context::BYTES_PER_TOKEN;
@@ -228,6 +237,7 @@ impl<'a> Session<'a> {
                 model: self.model,
                 messages: &self.messages,
                 tools: self.described.as_ref(),
+                format: self.judges().then(answer_schema),
                 stream: true,
                 options: self.options,
             };
@@ -319,6 +329,21 @@ impl<'a> Session<'a> {
         last.map(|message| message.content.clone())
             .unwrap_or_default()
     }
+}
+
+/// The form of a judge's answer, which the server holds the model to.
+fn answer_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "passed": {"type": "boolean"},
+            "issues": {"type": "array", "items": {"type": "string"}},
+            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            "suggestion": {"type": ["string", "null"]},
+        },
+        "required": ["passed", "issues", "confidence", "suggestion"],
+        "additionalProperties": false,
+    })
 }
 
 /// A turn of the model as the conversation keeps it.

@@ -11,6 +11,9 @@ pub(super) struct ChatRequest<'a> {
     pub(super) messages: &'a [Message],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a Value>,
+    /// A JSON schema for the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) format: Option<Value>,
     pub(super) stream: bool,
     pub(super) options: Options,
 }

@@ -1,0 +1,123 @@
+//! A judge's answer, read strictly: one JSON object with four fields. Whatever else comes is no
+//! answer, and above all no pass.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Bytes of an answer that are read at all.
+pub const LIMIT: usize = 64 * 1024;
+
+/// Issues that are kept; who finds more has made the point.
+const ISSUES: usize = 20;
+
+/// What a judge says.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Whether the task is done.
+    pub passed: bool,
+    /// What is wrong, one by one.
+    pub issues: Vec<String>,
+    /// How sure the judge is, 0 to 1.
+    pub confidence: f64,
+    /// What to do next.
+    #[serde(default)]
+    pub suggestion: Option<String>,
+}
+
+/// Why an answer cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unusable {
+    /// There is none.
+    #[error("the answer is empty")]
+    Empty,
+    /// It is far longer than any answer need be.
+    #[error("the answer is {0} bytes long, of at most {LIMIT}")]
+    TooLong(usize),
+    /// It is not the JSON object that was asked for, alone.
+    #[error("the answer is not the JSON object that was asked for: {0}")]
+    NotTheObject(String),
+    /// The confidence is no share.
+    #[error("`confidence` is not between 0 and 1")]
+    Confidence,
+    /// Work is refused without a word about what is wrong.
+    #[error("`passed` is false and `issues` is empty")]
+    Unexplained,
+}
+
+/// Reads an answer: the object alone, or alone in a fenced block.
+///
+/// # Errors
+/// See [`Unusable`].
+pub fn parse(text: &str) -> Result<Answer, Unusable> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Unusable::Empty);
+    }
+    if text.len() > LIMIT {
+        return Err(Unusable::TooLong(text.len()));
+    }
+    let mut answer: Answer = serde_json::from_str(unfenced(text))
+        .map_err(|error| Unusable::NotTheObject(error.to_string()))?;
+    if !(0.0..=1.0).contains(&answer.confidence) {
+        return Err(Unusable::Confidence);
+    }
+    answer.issues.retain(|issue| !issue.trim().is_empty());
+    answer.issues.truncate(ISSUES);
+    if !answer.passed && answer.issues.is_empty() {
+        return Err(Unusable::Unexplained);
+    }
+    answer.suggestion = answer.suggestion.filter(|text| !text.trim().is_empty());
+    Ok(answer)
+}
+
+/// What stands in a block that is fenced by backticks and is the whole text; else the text.
+fn unfenced(text: &str) -> &str {
+    let inside = || {
+        let rest = text.strip_prefix("```")?.strip_suffix("```")?;
+        let (language, body) = rest.split_once('\n')?;
+        matches!(language.trim(), "" | "json").then_some(body)
+    };
+    inside().unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_object_is_read_alone_or_in_a_fence() {
+        let object = r#"{"passed": false, "issues": ["no test"], "confidence": 0.8}"#;
+        let answer = parse(object).unwrap();
+        assert_eq!((answer.passed, answer.confidence), (false, 0.8));
+        assert_eq!(
+            parse(&format!("```json\n{object}\n```")),
+            Ok(answer.clone())
+        );
+        assert_eq!(parse(&format!("\n```\n{object}\n```\n")), Ok(answer));
+    }
+
+    #[test]
+    fn anything_else_is_no_answer() {
+        let long = format!(
+            r#"{{"passed": true, "issues": [], "confidence": 1, "suggestion": "{}"}}"#,
+            "x".repeat(2_000_000)
+        );
+        for text in [
+            "",
+            "It looks good to me!",
+            r#"{"passed": "yes", "issues": [], "confidence": 1}"#,
+            r#"{"passed": true}"#,
+            r#"{"passed": true, "issues": [], "confidence": 1.5}"#,
+            r#"{"passed": true, "issues": [], "confidence": -0.1}"#,
+            r#"{"passed": true, "issues": [], "confidence": 1, "verdict": "pass"}"#,
+            r#"{"passed": false, "issues": [" "], "confidence": 1}"#,
+            r#"{"passed": true, "passed": false, "issues": ["x"], "confidence": 1}"#,
+            r#"I think: {"passed": true, "issues": [], "confidence": 1}"#,
+            r#"{"passed": true, "issues": [], "confidence": 1} {"passed": false}"#,
+            &long,
+        ] {
+            assert!(parse(text).is_err(), "{text:.80}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Who judges: the agents that were named, or by default a model that is not the one that works.
+
+use std::collections::BTreeMap;
+
+use crate::model::{AgentKind, AgentSpec};
+use crate::route::{RouteError, unknown};
+
+/// The built-in agent that judges unless others are named.
+const DEFAULT: &str = "claude";
+/// The models of it that judge one another, in its own words.
+const MODELS: [&str; 2] = ["opus", "sonnet"];
+
+/// Why nobody can judge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoJudge {
+    /// There is no such agent.
+    #[error(transparent)]
+    Unknown(#[from] RouteError),
+    /// It runs the task's own command.
+    #[error("agent `{0}` runs commands: it cannot judge")]
+    Shell(String),
+}
+
+/// The judges, in the order in which they are asked. Without a name it is Claude Code, and where that
+/// works itself, another of its models.
+///
+/// # Errors
+/// See [`NoJudge`].
+pub fn choose(
+    named: &[String],
+    agents: &BTreeMap<String, AgentSpec>,
+    worker: &AgentSpec,
+) -> Result<Vec<AgentSpec>, NoJudge> {
+    let find = |name: &str| agents.get(name).ok_or_else(|| unknown(name, agents));
+    if named.is_empty() {
+        let mut judge = find(DEFAULT)?.clone();
+        if worker.kind == AgentKind::Claude {
+            let works = worker.model.as_deref().unwrap_or_default();
+            let other = MODELS.into_iter().find(|model| !works.contains(model));
+            judge.model = other.map(str::to_owned);
+        }
+        return Ok(vec![judge]);
+    }
+    let judges = named.iter().map(|name| match find(name)? {
+        judge if judge.kind == AgentKind::Shell => Err(NoJudge::Shell(name.clone())),
+        judge => Ok(judge.clone()),
+    });
+    judges.collect()
+}

@@ -1,0 +1,188 @@
+//! What judges' answers come to. More than half of the votes passes; a rejection that all agree on
+//! fails; anything between, and anything unsure, is for a person.
+
+use crate::model::{GateReport, Judgement};
+
+/// Sums up the answers of a tier for which `votes` judges were to be asked. Those that were not
+/// asked any more count as not given: the confidence is what is certain.
+pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> GateReport {
+    let count = Count::of(&judgements);
+    let mut report = GateReport {
+        tier,
+        judgements,
+        ..GateReport::default()
+    };
+    if count.yes + count.no == 0 {
+        let mut errors = report
+            .judgements
+            .iter()
+            .filter_map(|it| it.error.as_deref());
+        let why = errors.next_back().unwrap_or("nobody was asked");
+        report.error = Some(why.to_owned());
+        return report;
+    }
+    if count.is_majority(votes) {
+        let confidence = match &report.judgements[..] {
+            [only] if votes == 1 => only.confidence.unwrap_or_default(),
+            _ => share(count.yes, votes),
+        };
+        report.confidence = Some(confidence);
+        if confidence < floor {
+            report.feedback = Some(format!(
+                "passed with a confidence of {confidence:.2}, below the floor of {floor:.2}"
+            ));
+        } else {
+            report.passed = Some(true);
+        }
+        return report;
+    }
+    let rejections = report
+        .judgements
+        .iter()
+        .filter(|it| it.passed == Some(false));
+    let feedback = feedback(rejections);
+    if count.no == votes {
+        report.passed = Some(false);
+        report.confidence = match &report.judgements[..] {
+            [only] => only.confidence,
+            _ => Some(1.0),
+        };
+        report.feedback = Some(feedback);
+    } else {
+        let Count { yes, no } = count;
+        let lacking = votes.saturating_sub(yes + no);
+        report.confidence = Some(share(yes.max(no), votes));
+        report.feedback = Some(format!(
+            "{votes} votes: {yes} for the work, {no} against it, {lacking} not given\n{feedback}"
+        ));
+    }
+    report
+}
+
+/// Whether no further vote would change what the tier says.
+pub fn is_certain(votes: u32, judgements: &[Judgement]) -> bool {
+    let count = Count::of(judgements);
+    let given = u32::try_from(judgements.len()).unwrap_or(u32::MAX);
+    let left = votes.saturating_sub(given);
+    let may_pass = (count.yes + left) * 2 > votes;
+    let may_be_rejected_by_all = count.no + left == votes;
+    left == 0 || count.is_majority(votes) || !may_pass && !may_be_rejected_by_all
+}
+
+struct Count {
+    yes: u32,
+    no: u32,
+}
+
+impl Count {
+    fn of(judgements: &[Judgement]) -> Self {
+        let number = |passed| {
+            let those = judgements.iter().filter(|it| it.passed == Some(passed));
+            u32::try_from(those.count()).unwrap_or(u32::MAX)
+        };
+        Self {
+            yes: number(true),
+            no: number(false),
+        }
+    }
+
+    fn is_majority(&self, votes: u32) -> bool {
+        self.yes * 2 > votes
+    }
+}
+
+fn share(part: u32, whole: u32) -> f64 {
+    f64::from(part) / f64::from(whole.max(1))
+}
+
+/// The issues of all who reject the work, each once, and what they suggest.
+fn feedback<'a>(rejections: impl Iterator<Item = &'a Judgement> + Clone) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let issues = rejections.clone().flat_map(|it| &it.issues);
+    let suggestions = rejections.filter_map(|it| it.suggestion.as_ref());
+    let items = issues
+        .map(|issue| format!("- {}", issue.trim()))
+        .chain(suggestions.map(|text| format!("Suggestion: {}", text.trim())));
+    for item in items {
+        if !lines.contains(&item) {
+            lines.push(item);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vote(passed: Option<bool>) -> Judgement {
+        Judgement {
+            passed,
+            confidence: passed.map(|_| 0.9),
+            issues: match passed {
+                Some(false) => vec!["no test".to_owned()],
+                _ => Vec::new(),
+            },
+            error: passed.is_none().then(|| "down".to_owned()),
+            ..Judgement::default()
+        }
+    }
+
+    fn votes(given: &[Option<bool>]) -> Vec<Judgement> {
+        given.iter().copied().map(vote).collect()
+    }
+
+    const YES: Option<bool> = Some(true);
+    const NO: Option<bool> = Some(false);
+
+    #[test]
+    fn more_than_half_passes_all_reject_and_a_person_decides_the_rest() {
+        for (given, passed) in [
+            (&[YES, YES, NO][..], YES),
+            (&[YES, YES], YES),
+            (&[NO, NO, NO], NO),
+            (&[NO, NO, YES], None),
+            (&[NO, NO, None], None),
+            (&[YES, None, None], None),
+        ] {
+            let report = sum_up(3, 3, votes(given), 0.5);
+            assert_eq!((report.passed, report.error), (passed, None), "{given:?}");
+        }
+        assert_eq!(sum_up(3, 2, votes(&[YES, NO]), 0.0).passed, None);
+        let feedback = sum_up(3, 3, votes(&[NO, NO, NO]), 0.5).feedback.unwrap();
+        assert_eq!(feedback, "- no test");
+    }
+
+    #[test]
+    fn without_any_answer_there_is_an_error_and_no_verdict() {
+        let report = sum_up(2, 1, votes(&[None]), 0.5);
+        assert_eq!(
+            (report.passed, report.error.as_deref()),
+            (None, Some("down"))
+        );
+    }
+
+    #[test]
+    fn an_unsure_pass_is_for_a_person() {
+        let report = sum_up(2, 1, votes(&[YES]), 0.95);
+        assert_eq!((report.passed, report.error), (None, None));
+        assert!(report.feedback.unwrap().contains("below the floor"));
+        assert_eq!(sum_up(3, 3, votes(&[YES, YES, NO]), 0.7).passed, None);
+    }
+
+    proptest! {
+        /// Once it is certain, the votes that are left change nothing.
+        #[test]
+        fn stopping_early_says_the_same(
+            given in proptest::collection::vec(any::<Option<bool>>(), 2..=9)
+        ) {
+            let count = u32::try_from(given.len()).unwrap();
+            let whole = votes(&given);
+            let first = (1..=whole.len()).find(|&n| is_certain(count, &whole[..n])).unwrap();
+            let early = sum_up(3, count, whole[..first].to_vec(), 0.0);
+            prop_assert_eq!(early.passed, sum_up(3, count, whole, 0.0).passed);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Tiers 2 and 3: judges are asked about work whose checks pass. A judge is an agent's session with
+//! no tools, in an empty folder, that shares nothing with the one that did the work. What its answer
+//! means is for [`selvedge_core::gate`] to say; a judge that is down, or answers nonsense twice,
+//! has given no verdict.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use selvedge_core::gate::{Answer, is_certain, parse, sum_up};
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{
+    AgentSpec, Cost, GateReport, Judgement, Judging, MicroUsd, Prompt, SessionLimits,
+    SessionOutcome, SessionStatus,
+};
+use selvedge_core::prompt::{Work, judgement};
+use tokio_util::sync::CancellationToken;
+
+use super::look::millis;
+use crate::activity::{Activity, Progress, Quiet};
+use crate::agents::{Role, SessionRequest, agent_for};
+use crate::checks::CheckAborted;
+use crate::process::Supervisor;
+use crate::workspace::{self, DiffOptions, Workspace};
+
+/// How long one answer may take, and how long a judge may be silent.
+const LIMIT: Duration = Duration::from_mins(5);
+/// Turns of a judge, which has nothing to do but answer.
+const TURNS: u32 = 2;
+/// Bytes of a diff that are read.
+const DIFF: usize = 256 * 1024;
+
+/// A tier above the checks, to be asked about one attempt.
+pub(crate) struct Gate<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) attempt: &'a Attempt,
+    pub(crate) tier: u8,
+    pub(crate) judging: &'a Judging,
+    pub(crate) workspace: Option<&'a Workspace>,
+    pub(crate) run_dir: &'a Path,
+    pub(crate) lock: PathBuf,
+    pub(crate) supervisor: &'a Supervisor,
+}
+
+/// What all judges are told, and which fence it stands in.
+struct Brief {
+    diff: String,
+    is_cut: bool,
+    seed: u64,
+}
+
+impl Gate<'_> {
+    /// Asks as many judges as the tier needs, side by side, until more answers would change nothing.
+    pub(crate) async fn ask(
+        &self,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<GateReport, CheckAborted> {
+        let began = Instant::now();
+        let brief = self.brief().await?;
+        let room = self.run_dir.join("judging");
+        let made = tokio::fs::create_dir_all(&room).await;
+        made.map_err(|error| {
+            CheckAborted::Infrastructure(format!("cannot make {}: {error}", room.display()))
+        })?;
+        let votes = self.judging.votes_in(self.tier);
+        let enough = cancel.child_token();
+        let mut asked: FuturesUnordered<_> = (0..votes)
+            .zip(self.judging.judges.iter().cycle())
+            .map(|(index, judge)| {
+                let name = named(judge);
+                progress.activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
+                let (brief, room, enough) = (&brief, &room, &enough);
+                async move {
+                    (
+                        index,
+                        self.judgement(judge, index, brief, room, enough).await,
+                    )
+                }
+            })
+            .collect();
+        let mut given = Vec::new();
+        while let Some((index, judgement)) = asked.next().await {
+            given.push((index, judgement));
+            // Those that are not needed any more are ended, and what they cost is counted.
+            let judgements: Vec<_> = given.iter().map(|(_, it)| it.clone()).collect();
+            if is_certain(votes, &judgements) {
+                enough.cancel();
+            }
+        }
+        if cancel.is_cancelled() {
+            return Err(CheckAborted::Cancelled);
+        }
+        given.sort_by_key(|(index, _)| *index);
+        let judgements = given.into_iter().map(|(_, judgement)| judgement).collect();
+        let floor = self.judging.confidence_floor;
+        Ok(GateReport {
+            duration_ms: millis(began.elapsed()),
+            ..sum_up(self.tier, votes, judgements, floor)
+        })
+    }
+
+    /// From before the run to what was judged by the checks.
+    async fn brief(&self) -> Result<Brief, CheckAborted> {
+        let seed = RandomState::new().build_hasher().finish();
+        let trees = self.run.start_tree.clone().zip(self.attempt.tree.clone());
+        let (Some(workspace), Some((start, judged))) = (self.workspace, trees) else {
+            let (diff, is_cut) = (String::new(), false);
+            return Ok(Brief { diff, is_cut, seed });
+        };
+        let compare = move |workspace: &Workspace| {
+            let id = |tree: &str| workspace::TreeId::parse(tree);
+            let options = DiffOptions {
+                max_bytes: DIFF,
+                ..DiffOptions::default()
+            };
+            workspace.diff(&id(start.as_str())?, &id(judged.as_str())?, options)
+        };
+        let diff = super::trees::blocking(workspace, "cannot compare the trees", compare).await?;
+        Ok(Brief {
+            diff: String::from_utf8_lossy(&diff.bytes).into_owned(),
+            is_cut: diff.truncated,
+            seed,
+        })
+    }
+
+    /// Asks one judge, and once more if its answer cannot be used.
+    async fn judgement(
+        &self,
+        judge: &AgentSpec,
+        index: u32,
+        brief: &Brief,
+        room: &Path,
+        cancel: &CancellationToken,
+    ) -> Judgement {
+        let began = Instant::now();
+        let mut judgement = Judgement {
+            judge: judge.name.clone(),
+            cost: Cost::ZERO,
+            ..Judgement::default()
+        };
+        let mut again = None;
+        while judgement.asked < 2 {
+            judgement.asked += 1;
+            let request =
+                self.request(judge, index, judgement.asked, brief, room, again.as_deref());
+            let outcome = agent_for(judge).run(&request, &Quiet, cancel).await;
+            match self.take(&mut judgement, outcome) {
+                Ok(answer) => {
+                    judgement.passed = Some(answer.passed);
+                    judgement.confidence = Some(answer.confidence);
+                    judgement.issues = answer.issues;
+                    judgement.suggestion = answer.suggestion;
+                    judgement.error = None;
+                    break;
+                }
+                Err(Unheard::Unusable(why)) => {
+                    judgement.error = Some(why.clone());
+                    again = Some(why);
+                }
+                Err(Unheard::Silent(why)) => {
+                    judgement.error = Some(why);
+                    break;
+                }
+            }
+        }
+        judgement.duration_ms = millis(began.elapsed());
+        judgement
+    }
+
+    /// Adds what a session cost, and reads its answer.
+    fn take(&self, judgement: &mut Judgement, outcome: SessionOutcome) -> Result<Answer, Unheard> {
+        judgement.usage = judgement.usage + outcome.usage;
+        judgement.cost = judgement.cost + outcome.cost;
+        judgement.transcript = outcome.transcript;
+        judgement.model = outcome.model.or(judgement.model.take());
+        let worker = self.attempt.session.as_ref();
+        let worked = worker.and_then(|session| session.model.as_ref());
+        judgement.same_model = worked.is_some() && worked == judgement.model.as_ref();
+        if outcome.status == SessionStatus::Success {
+            return parse(&outcome.text).map_err(|why| Unheard::Unusable(why.to_string()));
+        }
+        let why = outcome
+            .error
+            .unwrap_or_else(|| "no reason given".to_owned());
+        Err(Unheard::Silent(format!(
+            "{} did not answer: {why}",
+            judgement.judge
+        )))
+    }
+
+    fn request(
+        &self,
+        judge: &AgentSpec,
+        index: u32,
+        asked: u32,
+        brief: &Brief,
+        room: &Path,
+        again: Option<&str>,
+    ) -> SessionRequest {
+        let number = self.attempt.run_number;
+        let run = self.run;
+        let cap = run.spec.budget.cost_micro_usd;
+        let wall_ms = millis(LIMIT);
+        SessionRequest {
+            agent: judge.clone(),
+            prompt: Prompt {
+                task: self.told(brief, again),
+                correction: None,
+            },
+            previous_output: None,
+            run_number: number,
+            role: Role::Judge,
+            files: format!("attempt-{number}.tier-{}.{}-{asked}", self.tier, index + 1),
+            workspace: room.to_owned(),
+            limits: SessionLimits {
+                wall_ms,
+                silence_ms: wall_ms,
+                max_turns: Some(TURNS),
+            },
+            cost_left: cap.map(|cap| MicroUsd(cap.0.saturating_sub(run.cost().at_least().0))),
+            run_dir: self.run_dir.to_owned(),
+            tag: format!("{}.{number}", run.run_id),
+            lock: self.lock.clone(),
+            supervisor: self.supervisor.clone(),
+        }
+    }
+
+    fn told(&self, brief: &Brief, again: Option<&str>) -> String {
+        let Some(report) = &self.attempt.report else {
+            return String::new();
+        };
+        let work = Work {
+            spec: &self.run.spec,
+            report,
+            session: self.attempt.session.as_ref(),
+            diff: &brief.diff,
+            diff_is_cut: brief.is_cut,
+        };
+        judgement(&work, brief.seed, again)
+    }
+}
+
+/// Why there is no answer.
+enum Unheard {
+    /// There is one that cannot be used: asking again may help.
+    Unusable(String),
+    /// The judge's session failed.
+    Silent(String),
+}
+
+fn named(judge: &AgentSpec) -> String {
+    match &judge.model {
+        None => judge.name.clone(),
+        Some(model) => format!("{} ({model})", judge.name),
+    }
+}

@@ -1,0 +1,164 @@
+//! Tiers 2 and 3 through the program. A judge is a program like any agent: a few lines of shell that
+//! keep what they were told and answer what the test wants, call after call.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, executable, prompt, run_json};
+
+const YES: &str = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+const UNSURE: &str = r#"{"passed": true, "issues": [], "confidence": 0.2, "suggestion": null}"#;
+const NO: &str = r#"{"passed": false, "issues": ["the greeting is hard-coded"], "confidence": 0.8, "suggestion": "read the name"}"#;
+
+/// A repository with judges `one`, `two` and `three`, each of which gives these answers in turn, and
+/// the last of them from then on. Every prompt is kept outside the workspace.
+fn judged(answers: &[[&str; 2]]) -> TestEnv {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    let mut config = String::new();
+    for (name, [first, then]) in ["one", "two", "three"].iter().zip(answers) {
+        let asked = env.root().join(name);
+        std::fs::create_dir_all(&asked).unwrap();
+        let script = env.root().join(format!("{name}.sh"));
+        let (first, then) = (first.replace('\'', ""), then.replace('\'', ""));
+        let body = format!(
+            "#!/bin/sh\ncd '{}' || exit 1\nn=$(ls | wc -l)\nhere=$(ls -A \"$OLDPWD\" | wc -l)\n\
+             {{ cat; echo \"beside me: $here\"; }} > $n\n\
+             if [ $n = 0 ]; then printf '%s' '{first}'; else printf '%s' '{then}'; fi\n",
+            asked.display(),
+        );
+        std::fs::write(&script, body).unwrap();
+        executable(&script);
+        config += &format!(
+            "[agents.{name}]\nkind = \"command\"\nprogram = [\"{}\"]\n",
+            script.display()
+        );
+    }
+    env.write("selvedge.toml", &config);
+    env.write("README", "a repository\n");
+    env.repo();
+    env
+}
+
+/// What a judge was told, call by call.
+fn told(env: &TestEnv, judge: &str) -> Vec<String> {
+    let asked = env.root().join(judge);
+    let read = |n: usize| std::fs::read_to_string(asked.join(n.to_string())).ok();
+    (0..).map_while(read).collect()
+}
+
+fn run(env: &TestEnv, work: &str, check: &str, more: &[&str]) -> Output {
+    run_json(env, &agent(env, work), check, more)
+}
+
+const TIER_2: [&str; 4] = ["--tier", "2", "--judge", "one"];
+const TIER_3: [&str; 8] = [
+    "--tier", "3", "--judge", "one", "--judge", "two", "--judge", "three",
+];
+
+#[test]
+fn a_judge_sees_the_work_and_nothing_else_and_agrees() {
+    let env = judged(&[[YES; 2]]);
+    let out = run(
+        &env,
+        "echo hello > greeting; echo I am sure.",
+        "test -s greeting",
+        &TIER_2,
+    );
+    out.assert_code(0);
+    let gate = out.json()["verification_report"]["gates"][0].clone();
+    assert_eq!((&gate["tier"], &gate["passed"]), (&2.into(), &true.into()));
+    assert_eq!(gate["judgements"][0]["judge"], "one");
+    assert_eq!(out.json()["cost_source"], "unknown");
+
+    let told = told(&env, "one");
+    assert_eq!(told.len(), 1, "a judge is asked once");
+    for part in [
+        "do it",
+        "+hello",
+        "PASS: test -s greeting",
+        "I am sure.",
+        "beside me: 0",
+    ] {
+        assert!(told[0].contains(part), "{part} is missing in {}", told[0]);
+    }
+}
+
+#[test]
+fn what_a_judge_rejects_goes_back_and_failing_checks_are_never_judged() {
+    let env = judged(&[[NO, YES]]);
+    // The first attempt fails its check, the second its judge.
+    let work = "echo $SELVEDGE_RUN_NUMBER >> greeting";
+    let out = run(&env, work, "test $(wc -l < greeting) -ge 2", &TIER_2);
+    out.assert_code(0);
+    assert_eq!(out.json()["verification_attempts"], 3);
+    assert_eq!(told(&env, "one").len(), 2);
+    let third = prompt(&env, 3);
+    assert!(third.contains("the greeting is hard-coded"), "{third}");
+    assert!(third.contains("Suggestion: read the name"), "{third}");
+    let history = out.json()["verification_history"].clone();
+    assert_eq!(history[0]["gates"], serde_json::json!([]));
+    assert_eq!(history[1]["gates"][0]["passed"], false);
+}
+
+#[test]
+fn no_usable_answer_is_no_verdict() {
+    let long = "x".repeat(100_000);
+    let huge =
+        format!(r#"{{"passed": true, "issues": [], "confidence": 1, "suggestion": "{long}"}}"#);
+    for answer in ["Looks good to me!", r#"{"passed": "yes"}"#, "", &huge] {
+        let env = judged(&[[answer; 2]]);
+        let out = run(&env, "echo hello > greeting", "test -s greeting", &TIER_2);
+        out.assert_code(9);
+        let gate = out.json()["verification_report"]["gates"][0].clone();
+        assert_eq!(gate["judgements"][0]["asked"], 2, "it is asked once more");
+        assert!(gate.get("passed").is_none(), "{gate}");
+        assert!(told(&env, "one")[1].contains("could not be used"));
+    }
+    // The second answer counts.
+    let env = judged(&[["Sure.", YES]]);
+    run(&env, "echo hello > greeting", "test -s greeting", &TIER_2).assert_code(0);
+}
+
+#[test]
+fn an_unsure_judge_leaves_it_to_a_person() {
+    let env = judged(&[[UNSURE; 2]]);
+    let out = run(&env, "echo hello > greeting", "test -s greeting", &TIER_2);
+    out.assert_code(7);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("below the floor"), "{reason}");
+    let id = out.json()["run_id"].as_str().unwrap().to_owned();
+    let accepted = env
+        .selvedge(&["review", &id, "--accept", "--reason", "it is fine"])
+        .run();
+    accepted.assert_code(0);
+}
+
+#[test]
+fn a_vote_passes_with_more_than_half_and_a_split_is_for_a_person() {
+    // The first answer of the first judge is tier 2's.
+    for (answers, code) in [
+        ([[YES, YES], [NO, NO], [YES, YES]], 0),
+        ([[YES, NO], [YES, YES], [NO, NO]], 7),
+    ] {
+        let env = judged(&answers);
+        let more = [&TIER_3[..], &["--retries", "0"]].concat();
+        let out = run(&env, "echo hello > greeting", "test -s greeting", &more);
+        out.assert_code(code);
+        let gates = out.json()["verification_report"]["gates"].clone();
+        assert_eq!(gates[0]["tier"], 2);
+        assert_eq!(gates[1]["judgements"].as_array().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
+    let env = judged(&[[YES; 2]]);
+    let work = agent(&env, "echo hello > greeting");
+    for more in [
+        &["--tier", "2", "--judge", "nobody"][..],
+        &["--tier", "2", "--judge", "shell"],
+        &["--tier", "4"],
+    ] {
+        run_json(&env, &work, "true", more).assert_code(2);
+    }
+    assert!(!env.root().join("prompts/1").exists());
+}
