@@ -30,15 +30,17 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
     }
 }
 
-/// Claude Code's main conversation always offers tools; what it asks without any (a title, a
-/// summary, whether a command is safe), or for a subagent, stands beside it. Other clients may well
-/// have no tools.
+/// What Claude Code asks of its small model without offering tools (a title, a summary, whether a
+/// command is safe), or for a subagent, stands beside its main conversation. That has no tools
+/// either when it was started without any, and other clients may well have none.
 fn is_side_call(request: &Request) -> bool {
     let has_tools = request.body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
+    let model = request.body["model"].as_str().unwrap_or_default();
+    let asks_small_model = model.contains("haiku");
     request.headers.contains_key(SUBAGENT_HEADER)
-        || (request.headers.contains_key(SESSION_HEADER) && !has_tools)
+        || (request.headers.contains_key(SESSION_HEADER) && !has_tools && asks_small_model)
 }
 
 fn reply(request: &Request, taken: &Taken) -> Reply {

@@ -216,3 +216,42 @@ impl Slow {
         assert_eq!(length(), before, "something of the old tree still writes");
     }
 }
+
+#[test]
+fn another_of_its_models_judges_the_work_without_any_tool() {
+    let env = stage();
+    let no = r#"{"passed": false, "issues": ["nobody can read it"], "confidence": 0.9, "suggestion": null}"#;
+    let yes = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+    let script = Script::new()
+        .session([writes(&env, "42\n"), Turn::text("It is 42.")])
+        .session([Turn::text(no).usage(2_000, 60)])
+        .session([writes(&env, "42\n\n"), Turn::text("It is 42, with room.")])
+        .session([Turn::text(yes).usage(2_000, 60)]);
+    let server = ModelServer::start(script);
+    connect(&env, &server);
+    let out = run(&env, &["--tier", "2", "--format", "json"]).run();
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!(result["verification_attempts"], 2);
+    let prompts = server.prompts();
+    assert!(prompts[2].contains("nobody can read it"), "{}", prompts[2]);
+    assert!(prompts[3].contains("+42"), "{}", prompts[3]);
+    assert!(
+        prompts[3].contains("It is 42, with room."),
+        "{}",
+        prompts[3]
+    );
+
+    let judgement = &result["verification_report"]["gates"][0]["judgements"][0];
+    assert!(
+        judgement["model"].as_str().unwrap().contains("opus"),
+        "{judgement}"
+    );
+    assert_eq!(judgement["cost"]["source"], "reported");
+    assert!(judgement.get("same_model").is_none());
+    let judged = |request: &&Request| matches!(request.answer, Answer::Turn { session, .. } if session % 2 == 0);
+    for request in server.requests().iter().filter(judged) {
+        let tools = request.body["tools"].as_array();
+        assert!(tools.is_none_or(Vec::is_empty), "{tools:?}");
+    }
+}

@@ -127,7 +127,7 @@ fn an_unsure_judge_leaves_it_to_a_person() {
     assert!(reason.contains("below the floor"), "{reason}");
     let id = out.json()["run_id"].as_str().unwrap().to_owned();
     let accepted = env
-        .selvedge(&["review", &id, "--accept", "--reason", "it is fine"])
+        .selvedge(["review", &id, "--accept", "--reason", "it is fine"])
         .run();
     accepted.assert_code(0);
 }
