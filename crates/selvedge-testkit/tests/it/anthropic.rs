@@ -128,6 +128,7 @@ fn calls_beside_the_main_conversation_take_no_turn() {
     let server = ModelServer::start([Turn::text("Done.")]);
     let mut title = body("Make a title.");
     title["tools"] = json!([]);
+    title["model"] = json!("claude-haiku-4-5");
     assert_eq!(ask_with(&server, "s", &title).status, 200);
     let subagent = [
         ("x-claude-code-session-id", "s"),
