@@ -29,8 +29,8 @@ pub(super) fn all() -> Done<Files> {
     let unseen = |case: &&&Case| case.guard == "clean" && case.evidence.is_none();
     line(format!(
         "\n{} tricks, each of which makes its runner exit 0: {} are put back by the guard, {} are \
-         flagged for a person, {} leave nothing to see. The evidence rule is expected to catch {} \
-         of them by itself.\n",
+         flagged for a person, {} leave nothing to see. The evidence rule catches {} of them \
+         by itself.\n",
         tricks.len(),
         count(&tricks, "offence"),
         count(&tricks, "strong"),

@@ -147,15 +147,23 @@ fn leaf(id: &str) -> &str {
     from.and_then(|from| id.get(from..)).unwrap_or(id)
 }
 
-/// Whether a text mentions a name as a word of its own.
+/// Whether a text mentions a test by its name. A name that is a plain word must stand in quotes:
+/// "fix total()" is about a function, and says nothing of a test that is called `total`.
 fn names(text: &str, name: &str) -> bool {
     let name = name.split('[').next().unwrap_or(name);
+    let is_plain = name.chars().all(char::is_alphanumeric) && !name.to_lowercase().contains("test");
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_quote = |c: char| matches!(c, '`' | '"' | '\'');
+    let may_stand_beside = |beside: Option<char>| match beside {
+        Some(c) if is_plain => is_quote(c),
+        Some(c) => !is_part(c),
+        None => !is_plain,
+    };
     !name.is_empty()
         && text.match_indices(name).any(|(at, found)| {
             let before = text[..at].chars().next_back();
             let after = text[at + found.len()..].chars().next();
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+            may_stand_beside(before) && may_stand_beside(after)
         })
 }
 
@@ -211,6 +219,17 @@ mod tests {
                 .reason
                 .contains("shows no tests")
         );
+    }
+
+    #[test]
+    fn a_plain_word_names_a_test_in_quotes_alone() {
+        for task in ["fix total() in calc.js", "the total is wrong", "total"] {
+            assert!(!names(task, "total"), "{task}");
+        }
+        assert!(names("drop the test `total`", "total"));
+        assert!(names("drop test_total, it is obsolete", "test_total"));
+        assert!(names("the test that adds up may go", "adds up"));
+        assert!(!names("drop test_totals", "test_total"));
     }
 
     #[test]

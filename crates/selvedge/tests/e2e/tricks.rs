@@ -7,7 +7,7 @@
     dead_code,
     reason = "the guard's own test reads what this one does not"
 )]
-mod corpus;
+pub(crate) mod corpus;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,7 +27,7 @@ const UNSET: [&str; 9] = [
     "PYTHONPATH",
 ];
 
-fn write(root: &Path, files: &Files) {
+pub(crate) fn write(root: &Path, files: &Files) {
     for (path, text) in files {
         let target = root.join(path);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();

@@ -84,3 +84,51 @@ fn event(line: &[u8]) -> Option<Event> {
     }
     serde_json::from_slice(line).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = concat!(
+        "# a note of the linker's\n",
+        r#"{"Action":"output","Package":"a","Output":"=== RUN   TestA\n"}"#,
+        "\n",
+        r#"{"Action":"output","Package":"b","Test":"TestB","Output":"--- FAIL: TestB\n"}"#,
+        "\n",
+        r#"{"Action":"output","Package":"a","Test":"TestA","Output":"--- PASS: TestA\n"}"#,
+        "\n",
+        r#"{"Action":"pass","Package":"a","Test":"TestA"}"#,
+        "\n",
+        r#"{"Action":"fail","Package":"b"}"#,
+        "\n",
+        r#"{"Action":"pass","Package":"a"}"#,
+        "\n{\"no\": \"event\"}\nthe end",
+    );
+
+    #[test]
+    fn packages_come_one_after_the_other_wherever_the_stream_is_cut() {
+        for size in 1..STREAM.len() {
+            let (mut events, mut kept) = (Events::default(), Vec::new());
+            for chunk in STREAM.as_bytes().chunks(size) {
+                events.pass(chunk, &mut kept);
+            }
+            events.finish(&mut kept);
+            let text = "# a note of the linker's\n--- FAIL: TestB\n=== RUN   TestA\n\
+                        --- PASS: TestA\n{\"no\": \"event\"}\nthe end";
+            assert_eq!(String::from_utf8_lossy(&kept), text);
+        }
+    }
+
+    #[test]
+    fn what_never_ends_does_not_wait_for_ever() {
+        let (mut events, mut kept) = (Events::default(), Vec::new());
+        let line = format!(
+            r#"{{"Action":"output","Package":"a","Output":"{}"}}"#,
+            "x".repeat(1000)
+        );
+        for _ in 0..=WAITING_BYTES / 1000 {
+            events.pass(format!("{line}\n").as_bytes(), &mut kept);
+        }
+        assert!(kept.len() > WAITING_BYTES);
+    }
+}
