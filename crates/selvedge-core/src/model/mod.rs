@@ -3,6 +3,7 @@
 //! These are the wire and journal types: snake case, unknown fields ignored on read, JSON Schema
 //! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
 
+mod effect;
 mod event;
 mod gate;
 mod ids;
@@ -14,9 +15,8 @@ mod session;
 mod spec;
 mod task;
 
-pub use event::{
-    Closing, ENVELOPE_VERSION, EffectId, EffectKind, Envelope, Event, Once, Prompt, SnapshotMoment,
-};
+pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
+pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};
 pub use gate::{GateReport, Judgement, Judging};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
