@@ -9,6 +9,7 @@ mod gate;
 mod ids;
 mod money;
 mod outcome;
+mod processes;
 mod report;
 mod result;
 mod session;
@@ -22,6 +23,7 @@ pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
+pub use processes::{Processes, TreeMethod};
 pub use report::{
     Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GuardReport, GuardStatus, OutputRef,
     Report, ReportStatus, ReportSummary,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
+use super::processes::Processes;
 use super::task::{Step, StepKind};
 use crate::guard::{Finding, Strength};
 
@@ -146,6 +147,9 @@ pub struct CheckReport {
     /// What its verdict rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// What became of its processes, where it started any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Processes>,
     /// Whether it passed when it was run again on the same bytes, having failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reruns: Vec<bool>,
@@ -178,6 +182,7 @@ impl CheckReport {
             tests: None,
             marks: CheckMarks::default(),
             evidence: None,
+            processes: None,
             reruns: Vec::new(),
             baseline_reruns: Vec::new(),
             fixed_tests: Vec::new(),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::{Cost, MicroUsd, Usage};
+use super::processes::Processes;
 use super::report::OutputRef;
 
 /// How the session ended, as the agent's own records and our two clocks say.
@@ -72,9 +73,9 @@ pub struct SessionOutcome {
     /// Wall time of the session in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
-    /// Processes of its tree that were still alive when it ended and were ended by us.
-    #[serde(default)]
-    pub survivors_killed: u32,
+    /// What became of its processes; absent where it started none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<Processes>,
     /// The full transcript on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<OutputRef>,
@@ -98,7 +99,7 @@ impl SessionOutcome {
             api_retries: 0,
             unknown_records: 0,
             duration_ms: 0,
-            survivors_killed: 0,
+            processes: None,
             transcript: None,
         }
     }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{MicroUsd, SessionOutcome, SessionStatus};
+use selvedge_core::model::{MicroUsd, Processes, SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use reading::Reading;
@@ -256,9 +256,7 @@ fn sum(before: SessionOutcome, after: SessionOutcome) -> SessionOutcome {
         tool_errors: before.tool_errors.saturating_add(after.tool_errors),
         api_retries: before.api_retries.saturating_add(after.api_retries),
         unknown_records: before.unknown_records.saturating_add(after.unknown_records),
-        survivors_killed: before
-            .survivors_killed
-            .saturating_add(after.survivors_killed),
+        processes: Processes::both(before.processes, after.processes),
         model: after.model.or(before.model),
         ..after
     }

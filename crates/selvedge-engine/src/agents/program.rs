@@ -132,16 +132,7 @@ pub(super) fn infrastructure(ended: &Ended) -> Option<String> {
         How::SpawnFailed(failure) => failure.to_string(),
         How::CaptureFailed(error) => error.to_string(),
         How::Lost => "the session's supervisor was lost".to_owned(),
-        _ if !ended.tree.survivors.is_empty() => {
-            let names = ended
-                .tree
-                .survivors
-                .iter()
-                .map(|it| format!("{} ({})", it.pid, it.name));
-            let names = names.collect::<Vec<_>>().join(", ");
-            format!("processes of the session could not be ended: {names}")
-        }
-        _ => return None,
+        _ => return ended.tree.said_survivors(),
     })
 }
 
@@ -194,7 +185,7 @@ pub(super) fn with_facts(outcome: SessionOutcome, ended: &Ended) -> SessionOutco
     });
     SessionOutcome {
         duration_ms: u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX),
-        survivors_killed: u32::try_from(ended.tree.ended).unwrap_or(u32::MAX),
+        processes: Some(ended.tree.processes()),
         transcript,
         ..outcome
     }

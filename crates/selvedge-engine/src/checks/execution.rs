@@ -85,6 +85,11 @@ impl Execution<'_> {
         };
         let ended = crate::process::run(prepared, limits, plan, cancel).await;
         let (exit, finding) = self.ending(scene, &ended)?;
+        // What still runs may change what was looked at: then nothing that was seen counts.
+        let finding = match ended.tree.said_survivors() {
+            Some(survivors) => Finding::error(survivors),
+            None => finding,
+        };
         let ending = match ended.how {
             How::Exited(code) => Some(Ending::Code(code)),
             How::Signalled(signal) => Some(Ending::Signal(signal)),
@@ -99,6 +104,7 @@ impl Execution<'_> {
             output: quote(&ended.stdout),
             output_ref: output_ref(scene, &ended.stdout),
             evidence: Evidence::ExitCode,
+            processes: Some(ended.tree.processes()),
             ..finding
         };
         let analysis = reading.finish(exit);

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Step, StepKind};
+use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Processes, Step, StepKind};
 use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
@@ -69,6 +69,8 @@ pub struct Finding {
     pub tests: Option<TestSummary>,
     /// What the status rests on.
     pub evidence: Evidence,
+    /// What became of its processes, where it started any.
+    pub processes: Option<Processes>,
 }
 
 impl Finding {
@@ -84,6 +86,7 @@ impl Finding {
             analysis: None,
             tests: None,
             evidence: Evidence::Direct,
+            processes: None,
         }
     }
 

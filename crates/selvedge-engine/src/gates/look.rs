@@ -109,6 +109,7 @@ pub(crate) fn record(step: &Step, finding: Finding, digest: Option<String>) -> C
         digest,
         tests: finding.tests,
         evidence: Some(finding.evidence),
+        processes: finding.processes,
         ..CheckReport::new(step, finding.status)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use selvedge_core::model::{Processes, TreeMethod};
 use serde::{Deserialize, Serialize};
 
 use super::capture::{CaptureError, Captured};
@@ -64,7 +65,7 @@ pub enum Exit {
 #[must_use]
 pub struct TreeReport {
     /// How the processes were found, and so how much the report is worth.
-    pub method: Method,
+    pub method: TreeMethod,
     /// How many processes beside the program itself had to be told to end.
     pub ended: u64,
     /// Who they were: the first few.
@@ -81,35 +82,38 @@ impl TreeReport {
     /// A report about a tree that never was.
     pub(super) fn nothing_started() -> Self {
         Self {
-            method: Method::of_this_system(),
+            method: method_of_this_system(),
             ended: 0,
             ended_names: Vec::new(),
             survivors: Vec::new(),
         }
     }
-}
 
-/// How the processes of a tree are found. In falling order of what it is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Method {
-    /// The supervisor adopts every orphan; the kernel says when it has no child left. Exact.
-    Subreaper,
-    /// The supervisor died; processes were found by the mark in their environment. One that
-    /// cleared its environment was missed.
-    EnvironmentSweep,
-    /// No subreaper on this system: the process group was killed. One that left it was missed.
-    ProcessGroup,
-}
-
-impl Method {
-    /// What a supervisor on this system can do.
-    pub fn of_this_system() -> Self {
-        if cfg!(target_os = "linux") {
-            Self::Subreaper
-        } else {
-            Self::ProcessGroup
+    /// As a report has it.
+    pub(crate) fn processes(&self) -> Processes {
+        Processes {
+            method: self.method,
+            ended: u32::try_from(self.ended).unwrap_or(u32::MAX),
+            survivors: u32::try_from(self.survivors.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Who could not be ended, for people; `None` when the tree is gone.
+    pub(crate) fn said_survivors(&self) -> Option<String> {
+        let names = self.survivors.iter();
+        let names: Vec<_> = names
+            .map(|it| format!("{} ({})", it.pid, it.name))
+            .collect();
+        (!names.is_empty()).then(|| format!("processes could not be ended: {}", names.join(", ")))
+    }
+}
+
+/// What a supervisor on this system can do.
+pub fn method_of_this_system() -> TreeMethod {
+    if cfg!(target_os = "linux") {
+        TreeMethod::Subreaper
+    } else {
+        TreeMethod::ProcessGroup
     }
 }
 

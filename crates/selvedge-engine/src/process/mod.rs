@@ -33,7 +33,8 @@ pub mod supervisor;
 pub use clocks::Limits;
 pub use command::{Command, Stdin, StopSignal, Streams, Supervisor, TAG_VARIABLE};
 pub use ended::{
-    Ended, Exit, How, Method, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport,
+    Ended, Exit, How, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport,
+    method_of_this_system,
 };
 pub use find::find_program;
 pub use lock::{Liveness, wait_until_dead};

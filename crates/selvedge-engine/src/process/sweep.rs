@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::command::TAG_VARIABLE;
-use super::ended::{Method, ProcessName, TreeReport};
+use super::ended::{ProcessName, TreeReport};
+use selvedge_core::model::TreeMethod;
 
 /// How long killed processes may take to vanish until they count as survivors.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,7 +71,7 @@ fn sweep_where(mark: Mark<'_>, session: Option<i32>) -> TreeReport {
     };
     ended.retain(|pid, _| !survivors.contains_key(pid));
     TreeReport {
-        method: Method::EnvironmentSweep,
+        method: TreeMethod::EnvironmentSweep,
         ended: ended.len() as u64,
         ended_names: names(&ended),
         survivors: names(&survivors),

@@ -60,5 +60,5 @@ async fn what_outlives_the_program_is_ended_and_counted() {
     let leaves = "setsid sleep 600 > /dev/null 2>&1 & echo done";
     let outcome = run(&CommandAgent, &stage.request(shell(leaves))).await;
     assert_eq!(outcome.status, SessionStatus::Success);
-    assert_eq!(outcome.survivors_killed, 1);
+    assert_eq!(outcome.processes.unwrap().ended, 1);
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use selvedge_core::model::TreeMethod;
 use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
 use selvedge_engine::process::{
-    self, Exit, How, Limits, Liveness, Method, PrepareError, Session, wait_until_dead,
+    self, Exit, How, Limits, Liveness, PrepareError, Session, wait_until_dead,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +23,7 @@ async fn an_exit_code_and_a_signal_are_what_they_are() {
     assert_eq!(ended.exit, Some(Exit::Code(7)));
     assert_eq!(
         (ended.tree.method, ended.tree.ended),
-        (Method::Subreaper, 0)
+        (TreeMethod::Subreaper, 0)
     );
 
     let ended = run(&shell("kill -9 $$")).await;

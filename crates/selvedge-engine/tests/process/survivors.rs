@@ -6,10 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use selvedge_core::model::TreeMethod;
 use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
 use selvedge_engine::process::{
-    Command, Ended, Exit, How, Limits, Liveness, Method, Session, StopSignal, run, sweep,
-    sweep_run, wait_until_dead,
+    Command, Ended, Exit, How, Limits, Liveness, Session, StopSignal, run, sweep, sweep_run,
+    wait_until_dead,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +33,7 @@ fn planted(line: &[u8]) -> BTreeSet<String> {
 }
 
 fn assert_none_left(ended: &Ended, tag: &str) {
-    assert_eq!(ended.tree.method, Method::Subreaper);
+    assert_eq!(ended.tree.method, TreeMethod::Subreaper);
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(tag), [].into());
     planted(&ended.stdout.head);
@@ -125,7 +126,7 @@ async fn none_after_the_supervisor_is_killed() {
     };
     let ended = run(prepared, Limits::default(), plan, &CancellationToken::new()).await;
     assert!(matches!(ended.how, How::Lost), "{:?}", ended.how);
-    assert_eq!(ended.tree.method, Method::EnvironmentSweep);
+    assert_eq!(ended.tree.method, TreeMethod::EnvironmentSweep);
     assert_eq!(ended.tree.ended, 4);
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(&command.tag), [].into());

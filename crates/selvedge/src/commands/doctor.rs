@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use selvedge_core::config::Flags;
-use selvedge_core::model::exit_code;
+use selvedge_core::model::{TreeMethod, exit_code};
 use selvedge_engine::agents::preflight;
-use selvedge_engine::process::Method;
+use selvedge_engine::process;
 use serde::Serialize;
 
 use super::{directory, environment, settings};
@@ -160,13 +160,13 @@ fn checks(count: usize) -> Finding {
 }
 
 fn processes() -> Finding {
-    let found = match Method::of_this_system() {
-        Method::Subreaper => "every process of a session is found and ended (child subreaper)",
-        Method::EnvironmentSweep | Method::ProcessGroup => {
+    let found = match process::method_of_this_system() {
+        TreeMethod::Subreaper => "every process of a session is found and ended (child subreaper)",
+        TreeMethod::EnvironmentSweep | TreeMethod::ProcessGroup => {
             "process groups only: a process that leaves its group can survive a session"
         }
     };
-    let exact = Method::of_this_system() == Method::Subreaper;
+    let exact = process::method_of_this_system() == TreeMethod::Subreaper;
     Finding {
         what: "process trees".to_owned(),
         ok: exact.then_some(true),

@@ -144,9 +144,9 @@ impl Human {
                 self.say(indented(error, "    ").trim_end());
             }
         }
-        if session.survivors_killed > 0 && session.status == SessionStatus::Success {
-            let count = session.survivors_killed;
-            let said = format!("it left {count} processes behind; they were ended");
+        let left = session.processes.map_or(0, |processes| processes.ended);
+        if left > 0 && session.status == SessionStatus::Success {
+            let said = format!("it left {left} processes behind; they were ended");
             self.say(format!("  {}", style::warning(said)));
         }
     }

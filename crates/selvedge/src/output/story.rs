@@ -3,7 +3,7 @@
 
 use jiff::tz::TimeZone;
 use selvedge_core::machine::{Attempt, Run};
-use selvedge_core::model::{CheckReport, Closing, Evidence, Timestamp};
+use selvedge_core::model::{CheckReport, Closing, Evidence, Processes, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -79,6 +79,9 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
             if let Some(error) = &session.error {
                 text += &indented(error, "    ");
             }
+            if let Some(processes) = &session.processes {
+                text += &format!("  {}\n", style::dim(left_of(processes)));
+            }
             if !session.text.trim().is_empty() {
                 text += &format!(
                     "  {}\n",
@@ -110,6 +113,21 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
         Some(Closing::Report) | None => return text,
     };
     text + &format!("  {}\n", style::warning(closing))
+}
+
+/// What is left of a session's processes, and how that is known.
+fn left_of(processes: &Processes) -> String {
+    let Processes {
+        method,
+        ended,
+        survivors,
+    } = *processes;
+    let said = match (ended, survivors) {
+        (0, 0) => "no process left".to_owned(),
+        (ended, 0) => format!("no process left; {ended} had to be ended"),
+        (_, survivors) => format!("{survivors} processes could not be ended"),
+    };
+    format!("{said} ({})", method.label())
 }
 
 fn one_check(number: usize, check: &CheckReport) -> String {

@@ -237,6 +237,6 @@ fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
     out.assert_code(0);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
     let story = env.selvedge(["show", "--format", "json"]).run().json();
-    let killed = &story["attempts"][0]["session"]["survivors_killed"];
+    let killed = &story["attempts"][0]["session"]["processes"]["ended"];
     assert!(killed.as_u64().unwrap() >= 3, "{killed}");
 }

@@ -16,5 +16,6 @@ mod interruptions;
 mod judges;
 mod retries;
 mod stage;
+mod survivors;
 mod trust;
 mod workspaces;

@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
             tool_calls: self.tally.tool_calls,
             tool_errors: self.tally.tool_errors,
             api_retries: self.tally.api_retries,
-            survivors_killed: self.tools.survivors_killed,
+            processes: self.tools.processes,
             duration_ms: u64::try_from(self.clocks.elapsed().as_millis()).unwrap_or(u64::MAX),
             transcript: Some(self.transcript.reference()),
             ..outcome

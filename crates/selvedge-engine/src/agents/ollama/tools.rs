@@ -9,7 +9,7 @@ mod run;
 
 use std::sync::Arc;
 
-use selvedge_core::model::SessionOutcome;
+use selvedge_core::model::{Processes, SessionOutcome};
 use serde_json::{Value, json};
 
 use self::arguments::Arguments;
@@ -45,8 +45,8 @@ pub(super) struct Tools<'a> {
     root: Arc<Root>,
     /// Bytes of one answer.
     answer_limit: usize,
-    /// Processes that outlived their commands and were ended.
-    pub(super) survivors_killed: u32,
+    /// What became of the processes of all commands.
+    pub(super) processes: Option<Processes>,
 }
 
 const NAMES: [&str; 6] = [
@@ -148,7 +148,7 @@ impl<'a> Tools<'a> {
             request,
             root,
             answer_limit,
-            survivors_killed: 0,
+            processes: None,
         })
     }
 

@@ -6,7 +6,8 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use crate::process::ended::{Exit, Method, TreeReport};
+use crate::process::ended::{Exit, TreeReport};
+use selvedge_core::model::TreeMethod;
 
 /// The program's process group; its id is the program's own.
 pub(super) struct Tree {
@@ -63,7 +64,7 @@ impl Tree {
 
     pub(super) fn report(&self) -> TreeReport {
         TreeReport {
-            method: Method::ProcessGroup,
+            method: TreeMethod::ProcessGroup,
             ended: self.ended,
             ended_names: Vec::new(),
             survivors: Vec::new(),

@@ -11,8 +11,9 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use crate::process::ended::{Exit, Method, ProcessName, TreeReport};
+use crate::process::ended::{Exit, ProcessName, TreeReport};
 use crate::process::proc;
+use selvedge_core::model::TreeMethod;
 
 /// Looks for what is not stopped yet, in one killing pass. The second finds nothing new but for
 /// processes that fork and exit without pause; the next pass has another go at those.
@@ -143,7 +144,7 @@ impl Tree {
             .iter()
             .filter(|(pid, _)| !living.contains_key(pid));
         TreeReport {
-            method: Method::Subreaper,
+            method: TreeMethod::Subreaper,
             ended: ended.clone().count() as u64,
             ended_names: ended
                 .map(ProcessName::from)

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::{SessionOutcome, SessionStatus};
+use selvedge_core::model::{Processes, SessionOutcome, SessionStatus};
 
 use super::super::clocks::{Clocks, Stopped};
 use super::super::wire::Call;
@@ -33,8 +33,7 @@ impl Tools<'_> {
             Ok(ended) => ended,
             Err(outcome) => return Answer::Over(Box::new(outcome)),
         };
-        let killed = u32::try_from(ended.tree.ended).unwrap_or(u32::MAX);
-        self.survivors_killed = self.survivors_killed.saturating_add(killed);
+        self.processes = Processes::both(self.processes, Some(ended.tree.processes()));
         self.tell(&ended, timeout, clocks)
     }
 
