@@ -173,6 +173,10 @@ pub struct TestSummary {
     /// Every runner that was seen to start wrote its own closing summary. Without it the counts are
     /// what was seen before the output ended.
     pub complete: bool,
+    /// Tests that pass are told by their package alone: neither names nor numbers say which of them
+    /// ran. Those that fail are named all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_package: bool,
     /// Ids of failed tests.
     pub failed_ids: TestIds,
     /// Ids of passed tests, where the runner prints them.

@@ -8,7 +8,7 @@ use super::pattern::Pattern;
 
 /// A task's description, clause by clause, in lower case.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
+pub(crate) struct Words {
     clauses: Vec<String>,
     expectations: bool,
     skips: bool,
@@ -46,8 +46,14 @@ static SKIPS: Pattern = Pattern::new(
     r"\b(?:skip|ignore|disable|quarantine|xfail|mark|exclude)\b[^.\n]{0,60}\b(?:tests?|specs?|flaky|slow|test_\w+)\b",
 );
 
+/// The clause wants what it speaks of to go, or to be called otherwise.
+static LETS_GO: Pattern = Pattern::new(concat!(
+    r"\b(?:remove|delete|drop|rename|replace|retire|merge|inline|skip|ignore|disable|quarantine",
+    r"|xfail|exclude)\b",
+));
+
 impl Words {
-    pub(super) fn of(task: &str) -> Self {
+    pub(crate) fn of(task: &str) -> Self {
         let task = task.to_lowercase().replace('’', "'");
         let clauses = clauses(&task);
         let expectations = clauses
@@ -71,6 +77,15 @@ impl Words {
     /// Whether the task asks for tests to be skipped.
     pub(super) fn ask_for_skips(&self) -> bool {
         self.skips
+    }
+
+    /// Whether a clause wants the test of this name to go, to be renamed, or to be left out.
+    pub(crate) fn let_go_of(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let asks = |clause: &String| {
+            has_word(clause, &name) && LETS_GO.is_match(clause) && !FORBIDS.is_match(clause)
+        };
+        !name.is_empty() && self.clauses.iter().any(asks)
     }
 
     /// Whether a clause asks for something of the file at `path`, by its path, its name, or one of

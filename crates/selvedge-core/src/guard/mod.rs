@@ -21,6 +21,8 @@ mod protection;
 mod scripts;
 mod text;
 
+pub(crate) use mention::Words;
+
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
 pub use protection::{BadGlob, Protection};
 pub use scripts::scripts_of;

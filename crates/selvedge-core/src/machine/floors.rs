@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use selvedge_digest::{TestIds, TestSummary};
 
+use crate::guard::Words;
+
 /// Ids that are named; the rest are counted.
 const NAMED: usize = 20;
 
@@ -27,8 +29,8 @@ impl From<String> for Broken {
     }
 }
 
-/// Why an exit code of 0 is no pass, if it is none, given what was seen before. A test whose name
-/// the task itself mentions may go.
+/// Why an exit code of 0 is no pass, if it is none, given what was seen before. A test that the task
+/// itself asks to remove, rename or skip may go.
 pub(super) fn broken(
     before: &TestSummary,
     now: Option<&TestSummary>,
@@ -57,10 +59,21 @@ pub(super) fn broken(
         return Some(reason.into());
     }
     let now = now?;
+    if before.by_package || now.by_package {
+        return packages_gone(before, now, task);
+    }
     match (executed_ids(before), executed_ids(now)) {
         (Some(then), Some(now_ids)) => gone(&then, &now_ids, now, task),
         _ => fewer(before, now).map(Broken::from),
     }
+}
+
+/// Where a package stands for the tests that pass in it: a package that passed must pass still. One
+/// that failed had its failed tests named, which are not when they pass.
+fn packages_gone(before: &TestSummary, now: &TestSummary, task: &str) -> Option<Broken> {
+    let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
+    let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
+    whole.then(|| gone(&then, &now_ids, now, task)).flatten()
 }
 
 /// By name: the sure way.
@@ -71,7 +84,8 @@ fn gone(
     task: &str,
 ) -> Option<Broken> {
     let new_leaves: BTreeSet<&str> = now_ids.difference(then).map(|id| leaf(id)).collect();
-    let is_excused = |id: &str| new_leaves.contains(leaf(id)) || names(task, leaf(id));
+    let words = Words::of(task);
+    let is_excused = |id: &str| new_leaves.contains(leaf(id)) || words.let_go_of(leaf(id));
     let gone: Vec<&String> = then
         .difference(now_ids)
         .filter(|id| !is_excused(id))
@@ -147,26 +161,6 @@ fn leaf(id: &str) -> &str {
     from.and_then(|from| id.get(from..)).unwrap_or(id)
 }
 
-/// Whether a text mentions a test by its name. A name that is a plain word must stand in quotes:
-/// "fix total()" is about a function, and says nothing of a test that is called `total`.
-fn names(text: &str, name: &str) -> bool {
-    let name = name.split('[').next().unwrap_or(name);
-    let is_plain = name.chars().all(char::is_alphanumeric) && !name.to_lowercase().contains("test");
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let is_quote = |c: char| matches!(c, '`' | '"' | '\'');
-    let may_stand_beside = |beside: Option<char>| match beside {
-        Some(c) if is_plain => is_quote(c),
-        Some(c) => !is_part(c),
-        None => !is_plain,
-    };
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, found)| {
-            let before = text[..at].chars().next_back();
-            let after = text[at + found.len()..].chars().next();
-            may_stand_beside(before) && may_stand_beside(after)
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +196,7 @@ mod tests {
         assert_eq!(why.reason, "1 test that was executed before is gone");
         assert_eq!(why.tests, [BEFORE[0]]);
         assert_eq!(reason(&deleted, "remove the obsolete `test_total`"), None);
+        assert!(reason(&deleted, "make test_total pass").is_some());
 
         let skipped = tests(&[BEFORE[1]], &[BEFORE[0]]);
         assert!(reason(&skipped, "").unwrap().reason.contains("skipped now"));
@@ -222,14 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_word_names_a_test_in_quotes_alone() {
-        for task in ["fix total() in calc.js", "the total is wrong", "total"] {
-            assert!(!names(task, "total"), "{task}");
-        }
-        assert!(names("drop the test `total`", "total"));
-        assert!(names("drop test_total, it is obsolete", "test_total"));
-        assert!(names("the test that adds up may go", "adds up"));
-        assert!(!names("drop test_totals", "test_total"));
+    fn where_packages_stand_for_their_tests_a_mended_one_is_no_loss() {
+        let by_package = |passed: &[&str], failed: &[&str]| {
+            let failed = tests(failed, &[]);
+            TestSummary {
+                by_package: true,
+                executed: (passed.len() + failed.passed_ids.ids.len()) as u64,
+                failed_ids: failed.passed_ids,
+                ..tests(passed, &[])
+            }
+        };
+        let before = by_package(&["example.com/shop"], &["TestTotal", "TestTax"]);
+        let mended = by_package(&["example.com/shop", "example.com/cart"], &[]);
+        assert_eq!(broken(&before, Some(&mended), ""), None);
+        let removed = by_package(&["example.com/cart"], &[]);
+        assert!(broken(&before, Some(&removed), "").is_some());
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub(crate) struct Runs {
     failed: TestIds,
     skipped: TestIds,
     bytes: [usize; 3],
+    by_package: bool,
 }
 
 impl Runs {
@@ -114,6 +115,11 @@ impl Runs {
             runner.open = true;
             self.failed.omitted = self.failed.omitted.saturating_add(count);
         }
+    }
+
+    /// A package ended of which only the failed tests were told.
+    pub(crate) fn package_alone(&mut self) {
+        self.by_package = true;
     }
 
     /// The runner's own closing totals, which count for more than what was seen.
@@ -159,6 +165,7 @@ impl Runs {
                 .runners
                 .iter()
                 .all(|runner| runner.ever_closed && !runner.open),
+            by_package: self.by_package,
             failed_ids: self.failed,
             passed_ids: self.passed,
             skipped_ids: self.skipped,

@@ -163,6 +163,9 @@ impl Go {
                 if let Some(outcome) = outcome.filter(|_| ran && !told) {
                     findings.runs.test(TOOL, outcome, Some(package));
                 }
+                if ran && !told {
+                    findings.runs.package_alone();
+                }
                 findings.runs.close_as_seen(TOOL);
             }
             return Some(Claim::Noise);

@@ -65,3 +65,17 @@ fn trouble_within_a_run_that_passed_explains_little() {
     let digest = failing.render(Budget::tokens(200)).text;
     assert!(digest.contains("cannot weave row 7"), "{digest}");
 }
+
+/// Without `-v` go says nothing of a package's tests but which of them failed.
+#[test]
+fn a_runner_that_tells_packages_alone_is_known_as_one() {
+    let tests = |text: &str| {
+        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(1));
+        analysis.tests.unwrap()
+    };
+    let failed = "--- FAIL: TestTotal (0.00s)\n    calc_test.go:7: got 0\nFAIL\n";
+    let quiet = tests(&format!("{failed}FAIL\texample.com/calc\t0.004s\n"));
+    assert!(quiet.by_package, "{quiet:?}");
+    let verbose = format!("=== RUN   TestTotal\n{failed}FAIL\texample.com/calc\t0.004s\n");
+    assert!(!tests(&verbose).by_package);
+}
