@@ -16,7 +16,7 @@ use crate::Done;
 
 const ROUNDS: usize = 15;
 const RETRIES: u32 = 5;
-const FILES: u32 = 2_000;
+pub(super) const FILES: u32 = 2_000;
 
 pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
     let plain = selvedge.plain()?;

@@ -4,11 +4,12 @@
 
 mod attempts;
 mod digest;
+mod green;
 mod logs;
 mod memory;
 mod selvedge;
 mod start;
-mod table;
+pub(crate) mod table;
 mod timing;
 
 use std::path::Path;
@@ -50,12 +51,15 @@ struct Wish<'a> {
 /// One part of the table.
 type Part = fn(&Selvedge, Size, &mut Table) -> Done;
 
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 5] = [
     ("start", |selvedge, _, table| {
         start::measure(selvedge, table)
     }),
     ("attempts", |selvedge, _, table| {
         attempts::measure(selvedge, table)
+    }),
+    ("green", |selvedge, _, table| {
+        green::measure(selvedge, table)
     }),
     ("digest", digest::measure),
     ("memory", memory::measure),

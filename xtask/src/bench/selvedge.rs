@@ -49,7 +49,7 @@ impl Selvedge {
         // Once for an attempt, as the bare loop does it.
         command
             .env("SELVEDGE_VERIFICATION_RERUN_FAILED", "false")
-            .args(["--baseline", "off"])
+            .env("SELVEDGE_VERIFICATION_BASELINE", "off")
             .args(["--agent-cmd", agent, "--check", check])
             .arg("--dir")
             .arg(dir);

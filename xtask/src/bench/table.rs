@@ -42,6 +42,18 @@ impl Table {
         });
     }
 
+    /// What is measured may take so many hundredths more than its parts.
+    pub(super) fn share(&mut self, what: &str, measured: Duration, parts: Duration, bar: u32) {
+        let more = (measured.as_secs_f64() / parts.as_secs_f64() - 1.0) * 100.0;
+        self.add(Row {
+            what: what.to_owned(),
+            measured: millis(measured),
+            against: format!("{} for its parts alone: {more:.1} % more", millis(parts)),
+            bar: format!("≤ {bar} % more"),
+            held: more <= f64::from(bar),
+        });
+    }
+
     /// So many megabytes a second at least.
     pub(super) fn speed(&mut self, what: &str, measured: f64, against: f64, bar: f64) {
         self.add(Row {
@@ -98,7 +110,7 @@ pub(super) fn mib(kib: u64) -> String {
 }
 
 /// What this was measured on.
-pub(super) fn machine() -> String {
+pub(crate) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
     let model = processors
