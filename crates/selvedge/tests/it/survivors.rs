@@ -1,6 +1,6 @@
 //! What agents and checks leave running, in the four ways that there are: whatever it is, nothing of
 //! it is left when the run ends, and the report says how that is known. `SELVEDGE_ROUNDS` sets how
-//! often each is done; the rows that are printed are those of `just trust`.
+//! often each is done; what is printed are the rows of a table.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn run(env: &selvedge_testkit::TestEnv, role: Role, plants: &str) -> Value {
     }
 }
 
-#[allow(clippy::print_stdout, reason = "the rows of `just trust`")]
+#[allow(clippy::print_stdout, reason = "the rows of a table")]
 fn none_is_left(role: Role) {
     let rounds = rounds();
     let who = match role {
