@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use selvedge_digest::{TestIds, TestSummary};
 
 use crate::guard::Words;
+use crate::model::Evidence;
 
 /// Ids that are named; the rest are counted.
 const NAMED: usize = 20;
@@ -30,10 +31,12 @@ impl From<String> for Broken {
 }
 
 /// Why an exit code of 0 is no pass, if it is none, given what was seen before. A test that the task
-/// itself asks to remove, rename or skip may go.
+/// itself asks to remove, rename or skip may go. What is told by the runner's own `evidence` names
+/// every test that was executed: then no package stands for its tests.
 pub(super) fn broken(
     before: &TestSummary,
     now: Option<&TestSummary>,
+    evidence: Option<Evidence>,
     task: &str,
 ) -> Option<Broken> {
     if before.executed == 0 {
@@ -59,7 +62,8 @@ pub(super) fn broken(
         return Some(reason.into());
     }
     let now = now?;
-    if before.by_package || now.by_package {
+    let names_all = evidence == Some(Evidence::MachineReport);
+    if !names_all && (before.by_package || now.by_package) {
         return packages_gone(before, now, task);
     }
     match (executed_ids(before), executed_ids(now)) {
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn what_was_executed_before_must_be_executed_now() {
         let before = tests(&BEFORE, &[]);
-        let reason = |now: &TestSummary, task| broken(&before, Some(now), task);
+        let reason = |now: &TestSummary, task| broken(&before, Some(now), None, task);
 
         let deleted = tests(&["src/lib.rs - add (line 9)"], &[]);
         let why = reason(&deleted, "mend the cart").unwrap();
@@ -209,7 +213,7 @@ mod tests {
         );
         assert_eq!(reason(&more, ""), None);
         assert!(
-            broken(&before, None, "")
+            broken(&before, None, None, "")
                 .unwrap()
                 .reason
                 .contains("shows no tests")
@@ -229,9 +233,16 @@ mod tests {
         };
         let before = by_package(&["example.com/shop"], &["TestTotal", "TestTax"]);
         let mended = by_package(&["example.com/shop", "example.com/cart"], &[]);
-        assert_eq!(broken(&before, Some(&mended), ""), None);
+        assert_eq!(broken(&before, Some(&mended), None, ""), None);
         let removed = by_package(&["example.com/cart"], &[]);
-        assert!(broken(&before, Some(&removed), "").is_some());
+        assert!(broken(&before, Some(&removed), None, "").is_some());
+        // A report names every test that ran: a package that names none ran none.
+        let report = Some(Evidence::MachineReport);
+        let (named, silent) = (
+            tests(&["TestTotal"], &[]),
+            by_package(&["example.com/shop"], &[]),
+        );
+        assert!(broken(&named, Some(&silent), report, "").is_some());
     }
 
     #[test]
@@ -244,15 +255,15 @@ mod tests {
             ..TestSummary::default()
         };
         let before = numbers(5, 1);
-        assert_eq!(broken(&before, Some(&numbers(6, 1)), ""), None);
+        assert_eq!(broken(&before, Some(&numbers(6, 1)), None, ""), None);
         assert!(
-            broken(&before, Some(&numbers(4, 1)), "")
+            broken(&before, Some(&numbers(4, 1)), None, "")
                 .unwrap()
                 .reason
                 .contains("executed 4")
         );
         assert!(
-            broken(&before, Some(&numbers(5, 2)), "")
+            broken(&before, Some(&numbers(5, 2)), None, "")
                 .unwrap()
                 .reason
                 .contains("skipped 2")

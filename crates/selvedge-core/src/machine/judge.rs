@@ -81,7 +81,12 @@ fn hold_to_floor(run: &Run, before: &CheckReport, check: &mut CheckReport) {
     else {
         return;
     };
-    let broken = floors::broken(tests, check.tests.as_ref(), &run.spec.description);
+    let broken = floors::broken(
+        tests,
+        check.tests.as_ref(),
+        check.evidence,
+        &run.spec.description,
+    );
     if let Some(broken) = broken.or_else(|| weaker(before, check)) {
         check.status = CheckStatus::Fail;
         check.marks.weakened = true;
