@@ -11,7 +11,7 @@ use crate::tricks::corpus::{Case, Group, groups};
 use crate::tricks::write;
 
 /// Keeps what compilers keep between runs out of the hermetic home, which is new for each test.
-fn with_caches(run: Invocation) -> Invocation {
+pub(crate) fn with_caches(run: Invocation) -> Invocation {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     let of_the_user = |variable: &str, folder: &str| {
         std::env::var_os(variable).map_or_else(|| home.join(folder), PathBuf::from)

@@ -4,6 +4,8 @@
 use selvedge_testkit::{Output, TestEnv};
 use serde_json::{Value, json};
 
+use crate::evidence::with_caches;
+
 /// A project, committed, and the check that runs its tests.
 fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -22,8 +24,8 @@ fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
 
 fn run(env: &TestEnv, agent: &str) -> Output {
     let fixed = ["run", "mend it", "--retries", "0", "--format", "json"];
-    env.selvedge(fixed.iter().chain(&["--agent-cmd", agent]))
-        .run()
+    let run = env.selvedge(fixed.iter().chain(&["--agent-cmd", agent]));
+    with_caches(run).run()
 }
 
 fn check(out: &Output) -> Value {
