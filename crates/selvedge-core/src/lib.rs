@@ -11,6 +11,7 @@ pub mod guard;
 pub mod infrastructure;
 pub mod machine;
 pub mod model;
+pub mod plan;
 pub mod price;
 pub mod prompt;
 pub mod route;

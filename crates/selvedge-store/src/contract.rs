@@ -29,6 +29,7 @@ pub use finding::{
 pub use listing::{
     a_list_is_paged_from_the_newest_run, a_list_shows_what_became_of_each_run,
     a_session_cut_off_leaves_its_cost_unknown, lists_can_be_narrowed, summaries_can_be_made_anew,
+    what_judges_cost_is_in_the_sum,
 };
 pub use racing::{
     many_can_open_a_new_journal_at_once, of_two_writers_one_is_fenced,
@@ -71,6 +72,7 @@ macro_rules! journal_contract {
             runs_do_not_see_each_other
             summaries_can_be_made_anew
             the_newest_run_has_a_name
+            what_judges_cost_is_in_the_sum
         }
     };
     ($fresh:expr => $($property:ident)*) => {

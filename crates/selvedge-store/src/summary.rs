@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use selvedge_core::model::{
-    Closing, Cost, Envelope, Event, Outcome, RunId, RunSpec, TaskId, Timestamp,
+    Closing, Cost, Envelope, Event, Outcome, PartOf, PlanSpec, RunId, RunSpec, TaskId, Timestamp,
 };
 use serde::Serialize;
 
@@ -36,10 +36,12 @@ pub struct TaskHead {
     /// The first line of the description that says anything, cut to [`TaskHead::DESCRIPTION`]
     /// characters.
     pub description: String,
-    /// The agent's name.
+    /// The agent's name; of a plan `plan`.
     pub agent: String,
-    /// Attempts that may be charged.
+    /// Attempts that may be charged; of a plan its subtasks.
     pub max_attempts: u32,
+    /// The plan that it is a part of.
+    pub part_of: Option<PartOf>,
 }
 
 /// One run in a list.
@@ -56,7 +58,7 @@ pub struct RunSummary {
     /// What was asked for; absent when a later release wrote it in a form that is not understood.
     #[serde(flatten)]
     pub task: Option<TaskHead>,
-    /// Attempts begun.
+    /// Attempts begun; of a plan its subtasks.
     pub attempts: u32,
     /// How it stands.
     #[serde(flatten)]
@@ -73,23 +75,32 @@ impl TaskHead {
     pub const DESCRIPTION: usize = 120;
 
     fn of(spec: &RunSpec) -> Self {
-        let line = spec
-            .description
-            .lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty());
         Self {
             task_id: spec.task_id,
             workspace: spec.workspace.clone(),
-            description: line
-                .unwrap_or_default()
-                .chars()
-                .take(Self::DESCRIPTION)
-                .collect(),
+            description: first_line(&spec.description),
             agent: spec.agent.name.clone(),
             max_attempts: spec.max_attempts(),
+            part_of: spec.part_of.clone(),
         }
     }
+
+    fn of_plan(plan: &PlanSpec) -> Self {
+        Self {
+            task_id: plan.task_id,
+            workspace: plan.workspace.clone(),
+            description: first_line(&plan.description),
+            agent: "plan".to_owned(),
+            max_attempts: u32::try_from(plan.subtasks.len()).unwrap_or(u32::MAX),
+            part_of: None,
+        }
+    }
+}
+
+fn first_line(description: &str) -> String {
+    let mut lines = description.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(TaskHead::DESCRIPTION).collect()
 }
 
 impl RunSummary {
@@ -119,12 +130,25 @@ impl RunSummary {
             Event::AttemptBegan { run_number, .. } => {
                 self.attempts = self.attempts.max(*run_number);
             }
-            // Only a session is a once-only effect: nothing else is started before it is done.
-            Event::EffectStarted { .. } => self.session_open = true,
+            Event::PlanCreated { plan } => self.task = Some(TaskHead::of_plan(plan)),
+            Event::SubtaskBegan { .. } => self.attempts += 1,
+            Event::SubtaskEnded { end, .. } => self.cost = self.cost + end.cost,
+            // What costs money is started before it is done. A judgement that was cut off is begun
+            // anew, and nobody knows what it had cost by then.
+            Event::EffectStarted { .. } => {
+                if self.session_open {
+                    self.cost = self.cost + Cost::UNKNOWN;
+                }
+                self.session_open = true;
+            }
             Event::EffectFailed { .. } => self.session_open = false,
             Event::SessionEnded { outcome, .. } => {
                 self.session_open = false;
                 self.cost = self.cost + outcome.cost;
+            }
+            Event::GateJudged { gate, .. } => {
+                self.session_open = false;
+                self.cost = self.cost + gate.cost();
             }
             Event::AttemptClosed {
                 closing: Closing::Interrupted,

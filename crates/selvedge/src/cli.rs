@@ -80,12 +80,14 @@ and never counts.
 Examples:
   selvedge run \"fix the flaky login test\" --check 'cargo test'
   selvedge run --file TASK.md --agent ollama --retries 3
+  selvedge run --file plan.toml                 subtasks one after the other, each with its own checks
   selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
 pub(crate) struct RunArgs {
     /// What is to be done, word for word as the agent gets it.
     #[arg(conflicts_with = "file")]
     pub(crate) task: Option<String>,
-    /// Read the task from a file (`-` for standard input): text, or a task object in JSON.
+    /// Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML
+    /// (`.toml`), which may be a plan of several `[[subtasks]]`.
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
     /// Which configured agent does the work.

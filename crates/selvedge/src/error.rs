@@ -59,6 +59,15 @@ impl CliError {
         self
     }
 
+    /// Says where.
+    #[must_use]
+    pub(crate) fn within(mut self, place: impl Display) -> Self {
+        if !self.rendered {
+            self.message = format!("{place}: {}", self.message);
+        }
+        self
+    }
+
     /// Prints it to standard error.
     pub(crate) fn print(&self) {
         if self.rendered {

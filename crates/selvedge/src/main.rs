@@ -9,12 +9,12 @@ mod cli;
 mod commands;
 mod demo;
 mod error;
+mod freeze;
 mod init;
 mod judges;
 mod launch;
 mod local;
 mod output;
-mod plan;
 mod scripted_agent;
 mod settings;
 

@@ -1,7 +1,7 @@
 //! JSON Schemas of what Selvedge reads and writes, from the types that do it.
 
 use schemars::{JsonSchema, schema_for};
-use selvedge_core::model::{Envelope, Report, RunResult, Task};
+use selvedge_core::model::{Envelope, PlanResult, Report, RunResult, Task};
 use serde_json::Value;
 
 use super::Files;
@@ -12,6 +12,7 @@ pub(super) fn all() -> Done<Files> {
         ("task", of::<Task>()),
         ("report", of::<Report>()),
         ("result", of::<RunResult>()),
+        ("plan-result", of::<PlanResult>()),
         ("envelope", of::<Envelope>()),
         ("config", selvedge_core::config::json_schema()),
     ];

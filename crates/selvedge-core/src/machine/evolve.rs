@@ -7,15 +7,23 @@ use super::state::{Attempt, Control, Decided, Pending, Run, State};
 use crate::model::{
     Closing, EffectId, EffectKind, Envelope, Event, Once, RunSpec, SnapshotMoment, TreeId,
 };
+use crate::plan;
 
 /// Folds one event into the state.
 #[must_use]
 pub fn evolve(mut state: State, envelope: &Envelope) -> State {
     state.seq = envelope.seq;
     match (&mut state.run, &envelope.event) {
+        (None, Event::PlanCreated { plan }) if state.plan.is_none() => {
+            state.plan = Some(plan::created(envelope, plan));
+        }
         (run @ None, Event::RunCreated { spec }) => *run = Some(created(envelope, spec)),
         (_, Event::Unknown { kind, .. }) => state.unknown.push(kind.clone()),
-        (None, _) => {}
+        (None, event) => {
+            if let Some(plan) = &mut state.plan {
+                plan::fold(plan, event);
+            }
+        }
         (Some(run), _) => fold(run, envelope),
     }
     state
@@ -48,7 +56,12 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
 pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
     run.updated_at = envelope.at;
     match &envelope.event {
-        Event::RunCreated { .. } | Event::Unknown { .. } => {}
+        // A plan's journal is another one than a run's.
+        Event::RunCreated { .. }
+        | Event::PlanCreated { .. }
+        | Event::SubtaskBegan { .. }
+        | Event::SubtaskEnded { .. }
+        | Event::Unknown { .. } => {}
         Event::EffectRequested { effect } => {
             run.pending.push(Pending {
                 id: EffectId(envelope.seq),

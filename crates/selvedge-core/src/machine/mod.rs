@@ -26,5 +26,6 @@ pub(crate) mod tests;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInput, Input};
+pub(crate) use result::status_word;
 pub(crate) use signature::circles_back_to;
 pub use state::{Attempt, Control, Decided, Pending, Phase, Run, State};

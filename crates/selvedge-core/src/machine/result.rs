@@ -74,7 +74,7 @@ impl Run {
     }
 }
 
-fn status_word(outcome: Outcome) -> &'static str {
+pub(crate) fn status_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Verified | Outcome::Unchecked => "completed",
         Outcome::Cancelled => "cancelled",

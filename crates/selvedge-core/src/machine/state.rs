@@ -6,12 +6,15 @@ use crate::model::{
     Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome, Prompt,
     Report, RunId, RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
 };
+use crate::plan::Plan;
 
 /// The fold of a journal, from the empty one on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// The run, once it has been created.
     pub run: Option<Run>,
+    /// The plan, if it is one: then there is no run here, but one for each subtask elsewhere.
+    pub plan: Option<Plan>,
     /// Sequence number of the last event; 0 for none.
     pub seq: u64,
     /// Types of events that this program does not know. A run that has any can be shown, not resumed.

@@ -13,6 +13,7 @@ use super::effect::{EffectId, EffectKind};
 use super::gate::GateReport;
 use super::ids::{RunId, TreeId};
 use super::outcome::Outcome;
+use super::plan::{PlanSpec, SubtaskEnd};
 use super::report::{Baseline, Report};
 use super::session::SessionOutcome;
 use super::spec::RunSpec;
@@ -191,6 +192,29 @@ pub enum Event {
         by: String,
         /// Why, in their words: feedback for another attempt when there is one.
         reason: String,
+    },
+    /// A plan exists: its subtasks are frozen. Its journal tells nothing else of them than what follows;
+    /// each has a run of its own.
+    PlanCreated {
+        /// All that is to be done.
+        plan: Box<PlanSpec>,
+    },
+    /// A subtask begins, by a run of its own.
+    SubtaskBegan {
+        /// Which subtask.
+        id: String,
+        /// Its run.
+        run_id: RunId,
+        /// What stood in the workspace, kept before the work of a subtask that failed was put back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaced: Option<TreeId>,
+    },
+    /// A subtask's run is over.
+    SubtaskEnded {
+        /// Which subtask.
+        id: String,
+        /// How.
+        end: Box<SubtaskEnd>,
     },
     /// How the run will end; the tree to leave behind may still have to be restored.
     OutcomeDecided {

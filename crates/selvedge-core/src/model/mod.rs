@@ -9,6 +9,7 @@ mod gate;
 mod ids;
 mod money;
 mod outcome;
+mod plan;
 mod processes;
 mod report;
 mod result;
@@ -23,6 +24,7 @@ pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
+pub use plan::{PlanResult, PlanSpec, PlannedSubtask, SubtaskEnd, SubtaskResult};
 pub use processes::{Processes, TreeMethod};
 pub use report::{
     Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GuardReport, GuardStatus, OutputRef,
@@ -32,9 +34,9 @@ pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};
 pub use spec::{
     AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted,
-    RunSpec, SessionLimits, VerificationPlan,
+    PartOf, RunSpec, SessionLimits, VerificationPlan,
 };
-pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Task};
+pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Subtask, Task};
 
 /// What a failure is, defined once, by the digest that finds it.
 pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};

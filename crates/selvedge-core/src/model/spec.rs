@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gate::Judging;
-use super::ids::TaskId;
+use super::ids::{RunId, TaskId};
 use super::money::MicroUsd;
 use super::task::Step;
 use crate::guard::Rule;
@@ -151,11 +151,23 @@ pub enum VerificationPlan {
     AutoPass,
 }
 
+/// Which part of which plan a run is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartOf {
+    /// The plan's own run.
+    pub plan: RunId,
+    /// The subtask in it.
+    pub subtask: String,
+}
+
 /// Everything that the loop depends on. Frozen: nothing of it is read again from the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSpec {
     /// The task.
     pub task_id: TaskId,
+    /// The plan that it is a subtask of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<PartOf>,
     /// What is to be done, word for word.
     pub description: String,
     /// What "done" means, in words.

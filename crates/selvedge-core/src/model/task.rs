@@ -99,6 +99,36 @@ pub struct RoutingDecision {
     pub target_type: String,
 }
 
+/// One part of a task that is a plan: a task of its own, in the same workspace. What it leaves open is
+/// as the whole task says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Subtask {
+    /// What the others call it; unique in the plan.
+    pub id: String,
+    /// What is to be done, word for word as the agent gets it.
+    pub description: String,
+    /// Subtasks that must be verified before this one begins.
+    pub depends_on: Vec<String>,
+    /// The agent's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What "done" means, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acceptance_criteria: Option<String>,
+    /// Files that must exist and not be empty.
+    pub expected_outputs: Vec<String>,
+    /// What must hold.
+    #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
+    pub verification_steps: Option<Vec<Step>>,
+    /// 1 to 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_tier: Option<u8>,
+    /// 0 to 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_verification_retries: Option<u32>,
+}
+
 /// A task as submitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -148,9 +178,13 @@ pub struct Task {
     /// Globs of protected files that this task may change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Caps for the whole run.
+    /// Caps for the whole run, all subtasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// The parts of a task that is a plan, each with its own gates; nothing else is then done for the
+    /// task itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subtasks: Vec<Subtask>,
     /// 0 to 9, on a hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,

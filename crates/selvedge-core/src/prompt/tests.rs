@@ -17,6 +17,7 @@ const TASK: &str = "Make `greet` greet.\nDo not touch the tests.";
 fn spec() -> RunSpec {
     RunSpec {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+        part_of: None,
         description: TASK.into(),
         acceptance_criteria: None,
         workspace: "/w".into(),

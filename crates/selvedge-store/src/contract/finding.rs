@@ -3,13 +3,14 @@
 use selvedge_core::model::RunId;
 
 use super::Backend;
-use super::sample::{append, created};
+use super::sample::{append, created, part_created};
 use crate::journal::Journal;
 use crate::run_name::Found;
 
 const FIRST: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
 const SECOND: &str = "0190163d-9000-7000-8000-00000000beef";
 const THIRD: &str = "019016ff-0000-7000-8000-00000190163d";
+const FOURTH: &str = "01901700-0000-7000-8000-0000000000aa";
 
 fn id(text: &str) -> RunId {
     text.parse().unwrap()
@@ -77,4 +78,10 @@ pub fn the_newest_run_has_a_name<B: Backend>(fresh: impl Fn() -> B) {
     with_runs(&journal);
     assert_eq!(journal.find("last").unwrap(), Found::Run(id(THIRD)));
     assert_eq!(journal.find("@").unwrap(), Found::Run(id(THIRD)));
+    // A part of a plan is not what a person means by the last run; the plan is.
+    append(&journal, id(FOURTH), 0, [part_created(id(THIRD), "api")]);
+    assert_eq!(journal.find("last").unwrap(), Found::Run(id(THIRD)));
+    let part = journal.summary(id(FOURTH)).unwrap().unwrap();
+    let part_of = part.task.unwrap().part_of.unwrap();
+    assert_eq!((part_of.plan, part_of.subtask.as_str()), (id(THIRD), "api"));
 }

@@ -6,7 +6,7 @@ use selvedge_core::model::{Cost, CostSource, Event, MicroUsd, Outcome, RunId};
 
 use super::Backend;
 use super::sample::{
-    TASK, append, began, created, dollars, interrupted, run, session_ended, session_started,
+    TASK, append, began, created, dollars, interrupted, judged, run, session_ended, session_started,
 };
 use crate::journal::{Journal, RunFilter};
 use crate::summary::{RunSummary, Standing, TaskHead};
@@ -75,6 +75,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
             description: format!("mend\0 it \u{1F9F5}{}", "x".repeat(110)),
             agent: "scripted".to_owned(),
             max_attempts: 3,
+            part_of: None,
         }),
         attempts: 2,
         standing: Standing::Finished { outcome },
@@ -82,6 +83,28 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
         session_open: false,
     };
     assert_eq!(listed, [expected]);
+}
+
+/// A judge is paid like a session; one that was cut off is asked again, and then nobody knows what it
+/// all cost.
+pub fn what_judges_cost_is_in_the_sum<B: Backend>(fresh: impl Fn() -> B) {
+    let backend = fresh();
+    let journal = backend.open();
+    let cost = || journal.summary(run(1)).unwrap().unwrap().cost;
+    let judged = || judged(1, dollars(0.5));
+    let begin = [created("mend it", "/w"), began(1), session_started()];
+    append(&journal, run(1), 0, begin);
+    let asked = [session_ended(1, dollars(0.25)), session_started(), judged()];
+    append(&journal, run(1), 3, asked);
+    assert_eq!(cost(), dollars(0.75));
+    append(
+        &journal,
+        run(1),
+        6,
+        [session_started(), session_started(), judged()],
+    );
+    assert_eq!(cost().at_least(), MicroUsd(1_250_000));
+    assert_eq!(cost().source, CostSource::Unknown);
 }
 
 /// What an interrupted session had cost is not known: the sum is a lower bound from then on.

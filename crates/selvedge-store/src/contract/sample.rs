@@ -1,7 +1,7 @@
 //! Runs and events to test with.
 
 use selvedge_core::model::{
-    Closing, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, Prompt, RunId,
+    Closing, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, PartOf, Prompt, RunId,
     SessionOutcome, SessionStatus, Timestamp,
 };
 use serde_json::json;
@@ -74,6 +74,18 @@ pub(super) fn created(description: &str, workspace: &str) -> Event {
     }
 }
 
+/// The first event of a run that is a part of a plan.
+pub(super) fn part_created(plan: RunId, subtask: &str) -> Event {
+    let mut event = created("a part of it", "/w");
+    if let Event::RunCreated { spec } = &mut event {
+        spec.part_of = Some(PartOf {
+            plan,
+            subtask: subtask.to_owned(),
+        });
+    }
+    event
+}
+
 pub(super) fn began(run_number: u32) -> Event {
     let prompt = Prompt {
         task: "mend it".to_owned(),
@@ -102,6 +114,16 @@ pub(super) fn session_ended(run_number: u32, cost: Cost) -> Event {
         effect: EffectId(3),
         run_number,
         outcome: Box::new(outcome),
+    }
+}
+
+pub(super) fn judged(run_number: u32, cost: Cost) -> Event {
+    let judgement = json!({"judge": "other", "cost": cost});
+    let gate = json!({"tier": 2, "judgements": [judgement]});
+    Event::GateJudged {
+        effect: EffectId(3),
+        run_number,
+        gate: Box::new(serde_json::from_value(gate).unwrap()),
     }
 }
 

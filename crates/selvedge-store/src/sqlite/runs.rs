@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, named_params, params};
-use selvedge_core::model::{Cost, MicroUsd, Outcome, RunId};
+use selvedge_core::model::{Cost, MicroUsd, Outcome, PartOf, RunId};
 
 use super::text::{damaged, from_word, parsed, word};
 use crate::error::StoreError;
@@ -14,13 +14,15 @@ pub(super) fn put(db: &Connection, summary: &RunSummary) -> Result<(), StoreErro
     let mut put = db.prepare_cached(
         "INSERT OR REPLACE INTO run
            (run_id, last_seq, created_at, updated_at, task_id, workspace, description, agent,
-            max_attempts, attempts, standing, outcome, cost_micro_usd, cost_source, session_open)
+            max_attempts, attempts, standing, outcome, cost_micro_usd, cost_source, session_open,
+            plan, subtask)
          VALUES
            (:run_id, :last_seq, :created_at, :updated_at, :task_id, :workspace, :description,
             :agent, :max_attempts, :attempts, :standing, :outcome, :cost_micro_usd, :cost_source,
-            :session_open)",
+            :session_open, :plan, :subtask)",
     )?;
     let task = summary.task.as_ref();
+    let part_of = task.and_then(|task| task.part_of.as_ref());
     let (standing, outcome) = standing_columns(summary.standing);
     put.execute(named_params! {
         ":run_id": summary.run_id.to_string(),
@@ -38,6 +40,8 @@ pub(super) fn put(db: &Connection, summary: &RunSummary) -> Result<(), StoreErro
         ":cost_micro_usd": summary.cost.micro_usd.map(|amount| amount.0),
         ":cost_source": word(summary.cost.source),
         ":session_open": summary.session_open,
+        ":plan": part_of.map(|part| part.plan.to_string()),
+        ":subtask": part_of.map(|part| &part.subtask),
     })?;
     Ok(())
 }
@@ -86,6 +90,7 @@ fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
             description: text("description")?,
             agent: text("agent")?,
             max_attempts: row.get("max_attempts")?,
+            part_of: part_of(row)?,
         }),
     };
     Ok(RunSummary {
@@ -102,6 +107,16 @@ fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
         },
         session_open: row.get("session_open")?,
     })
+}
+
+fn part_of(row: &Row<'_>) -> Result<Option<PartOf>, StoreError> {
+    let plan: Option<String> = row.get("plan")?;
+    let subtask: Option<String> = row.get("subtask")?;
+    let (Some(plan), Some(subtask)) = (plan, subtask) else {
+        return Ok(None);
+    };
+    let plan = parsed(&plan)?;
+    Ok(Some(PartOf { plan, subtask }))
 }
 
 fn standing_columns(standing: Standing) -> (&'static str, Option<Outcome>) {
@@ -131,7 +146,7 @@ fn standing(word: &str, outcome: Option<String>) -> Result<Standing, StoreError>
 
 /// The newest run, if there is one.
 pub(super) fn newest(db: &Connection) -> Result<Option<RunId>, StoreError> {
-    let mut query = db.prepare_cached("SELECT max(run_id) FROM run")?;
+    let mut query = db.prepare_cached("SELECT max(run_id) FROM run WHERE plan IS NULL")?;
     let newest: Option<String> = query.query_row([], |row| row.get(0))?;
     newest.map(|id| parsed(&id)).transpose()
 }

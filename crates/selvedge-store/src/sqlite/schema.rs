@@ -7,7 +7,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journal.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_journal.sql"),
+    include_str!("migrations/002_plans.sql"),
+];
 
 /// Whether the database has the format that this program knows; a later one is an error.
 pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {

@@ -84,7 +84,7 @@ fn a_later_format_is_refused_and_left_alone() {
                 error,
                 StoreError::Newer {
                     found: 99,
-                    known: 1,
+                    known: 2,
                     ..
                 }
             ),

@@ -15,7 +15,7 @@ use crate::cli::DemoArgs;
 use crate::error::CliError;
 use crate::local::Home;
 use crate::output::style;
-use crate::{demo, launch, plan};
+use crate::{demo, freeze, launch};
 
 /// What the demo's agent is called wherever it is named.
 const SCRIPTED: &str = "scripted agent";
@@ -40,9 +40,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
         verification_steps: Some(demo::checks()),
         ..Task::default()
     };
-    let plan = plan::resolve(&task, &settings, &dir, true)?;
-    plan.notices.iter().for_each(|text| notice(text));
-    launch::begin(&home, plan.spec, args.format)
+    let frozen = freeze::task(&task, &settings, &dir, true)?;
+    frozen.notices.iter().for_each(|text| notice(text));
+    launch::begin(&home, &frozen.spec, args.format)
 }
 
 fn introduce(dir: &Path, agent: Option<&str>) {

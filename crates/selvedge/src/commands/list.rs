@@ -52,9 +52,12 @@ fn line(run: &RunSummary) -> String {
                     task.description.as_str(),
                 )
             });
+    let part = run.task.as_ref().and_then(|task| task.part_of.as_ref());
+    let part = part.map(|part| format!("↳ {}: ", one_line(&part.subtask, 24)));
+    let part = part.unwrap_or_default();
     let attempts = format!("{}/{max}", run.attempts);
     format!(
-        "{}  {when}  {}  {attempts:>5}  {:<10}  {:<18}  {}",
+        "{}  {when}  {}  {attempts:>5}  {:<10}  {:<18}  {part}{}",
         style::strong(run.run_id.short()),
         standing(run.standing),
         one_line(agent, 10),

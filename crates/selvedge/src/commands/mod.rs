@@ -14,6 +14,7 @@ mod resume;
 mod review;
 mod run;
 mod show;
+mod task_file;
 mod verify;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,9 @@
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{TreeId, exit_code};
+use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{self, WorkspaceError};
+use selvedge_store::SqliteJournal;
 
 use super::environment;
 use crate::cli::RestoreArgs;
@@ -17,12 +19,14 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     let journal = home.journal_to_read()?;
     let run_id = home.find_run(&journal, &args.run)?;
     let state = home.replay(&journal, run_id)?;
-    let run = state
-        .run
-        .as_ref()
-        .ok_or_else(|| CliError::usage("the run's journal is empty"))?;
-    let tree = tree(args, run)?;
-    let dir = &run.spec.workspace;
+    let (dir, tree) = match (&state.run, &state.plan) {
+        (Some(run), _) => (&run.spec.workspace, tree(args, run)?),
+        (None, Some(plan)) => (
+            &plan.spec.workspace,
+            tree_of_plan(args, &home, &journal, plan)?,
+        ),
+        (None, None) => return Err(CliError::usage("the run's journal is empty")),
+    };
     let _lock = launch::lock(&home, dir, run_id)?;
     let workspace = home.workspace(dir).map_err(refused)?;
     let tree = workspace::TreeId::parse(tree.as_str()).map_err(refused)?;
@@ -64,6 +68,35 @@ fn tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     tree.ok_or_else(|| {
         CliError::usage(format!("no tree of {what} was kept"))
             .hint("snapshots need a git repository, and an attempt that came to its end")
+    })
+}
+
+/// The tree that is meant of a plan: the one that its first subtask began from.
+fn tree_of_plan(
+    args: &RestoreArgs,
+    home: &Home,
+    journal: &SqliteJournal,
+    plan: &Plan,
+) -> Result<TreeId, CliError> {
+    if let Some(tree) = &args.tree {
+        return Ok(TreeId::new(tree));
+    }
+    let short = plan.run_id.short();
+    if args.attempt.is_some() {
+        return Err(
+            CliError::usage("a plan has subtasks, not attempts").hint(format!(
+                "`selvedge show {short}` names their runs: restore an attempt of one of those"
+            )),
+        );
+    }
+    let first = plan.parts.iter().filter_map(|part| part.run_id).min();
+    let first = first
+        .map(|run_id| home.replay(journal, run_id))
+        .transpose()?;
+    let tree = first.and_then(|state| state.run?.start_tree);
+    tree.ok_or_else(|| {
+        CliError::usage("no tree from before the plan was kept")
+            .hint("snapshots need a git repository, and a subtask that began")
     })
 }
 

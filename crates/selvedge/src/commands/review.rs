@@ -1,6 +1,7 @@
 //! `selvedge review`: a person's decision on work that waits for one.
 
 use selvedge_core::machine::{Input, Phase};
+use selvedge_core::plan::{Next, Plan};
 
 use super::environment;
 use crate::cli::ReviewArgs;
@@ -12,8 +13,13 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     let environment = environment();
     let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
-    let run_id = home.find_run(&journal, &args.run)?;
-    let state = home.replay(&journal, run_id)?;
+    let mut run_id = home.find_run(&journal, &args.run)?;
+    let mut state = home.replay(&journal, run_id)?;
+    // Of a plan, the subtask that it waits for is meant.
+    if let Some(Next::GoOn { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
+        state = home.replay(&journal, part)?;
+        run_id = part;
+    }
     drop(journal);
     let waits = state
         .run

@@ -1,11 +1,13 @@
 //! `selvedge show`: the whole story of a run, and on request all that was printed.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use selvedge_core::machine::{Attempt, Run};
-use selvedge_core::model::{OutputRef, RunId, exit_code};
+use selvedge_core::model::{OutputRef, RunId, RunResult, exit_code};
+use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_store::{Journal, SqliteJournal};
 
@@ -14,7 +16,7 @@ use crate::cli::ShowArgs;
 use crate::error::CliError;
 use crate::local::Home;
 use crate::output::story::{self, Detail};
-use crate::output::{Format, json, plain};
+use crate::output::{self, Format, json, plain};
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment())?;
@@ -24,6 +26,9 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         return events(&journal, run_id);
     }
     let state = home.replay(&journal, run_id)?;
+    if let Some(plan) = &state.plan {
+        return of_plan(args, plan, &home.results(&journal, plan)?);
+    }
     let Some(run) = &state.run else {
         return Err(CliError::usage(format!(
             "run {} was written by a later release",
@@ -56,6 +61,22 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
             "events of a later release are not shown: {}",
             plain(&unknown)
         );
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn of_plan(
+    args: &ShowArgs,
+    plan: &Plan,
+    runs: &BTreeMap<RunId, RunResult>,
+) -> Result<u8, CliError> {
+    if args.attempt.is_some() || args.diff {
+        let error = CliError::usage("a plan has subtasks, each a run of its own");
+        return Err(error.hint("name one of those: `selvedge show RUN` without more lists them"));
+    }
+    match args.format {
+        Format::Human => anstream::print!("{}", output::plan::story(plan, runs)),
+        Format::Json | Format::Jsonl => json::print(&plan.result(runs)),
     }
     Ok(exit_code::VERIFIED)
 }

@@ -10,12 +10,12 @@ use super::run::is_in_git;
 use super::{directory, environment, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
+use crate::freeze;
 use crate::local::Home;
 use crate::output::amounts::{counted, duration};
 use crate::output::human::Human;
 use crate::output::json::{self, Machine};
 use crate::output::{Format, indented, style};
-use crate::plan;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let environment = environment();
@@ -29,7 +29,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let dir = workspace(&settings, &dir);
     let settings = settings.resolved;
     let home = Home::find(&environment)?;
-    let plan = plan::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
+    let plan = freeze::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
     let report = runtime()?.block_on(async {
         match args.format {

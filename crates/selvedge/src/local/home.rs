@@ -3,13 +3,15 @@
 //! `journal.db` holds the events of all runs, `runs/ID/` the bulk of one (prompts, transcripts,
 //! outputs), `shadows/HASH/` the snapshots of one workspace.
 
+use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::machine::{State, evolve};
-use selvedge_core::model::RunId;
+use selvedge_core::machine::{Run, State, evolve};
+use selvedge_core::model::{RunId, RunResult};
+use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{Workspace, WorkspaceError, file_name_for};
 use selvedge_store::{Found, Journal, SqliteJournal, StoreError};
 
@@ -97,5 +99,20 @@ impl Home {
             state = evolve(state, &envelope.map_err(|error| self.unusable(&error))?);
         }
         Ok(state)
+    }
+
+    /// How the runs of a plan's subtasks stand.
+    pub(crate) fn results(
+        &self,
+        journal: &SqliteJournal,
+        plan: &Plan,
+    ) -> Result<BTreeMap<RunId, RunResult>, CliError> {
+        let begun = plan.parts.iter().filter_map(|part| part.run_id);
+        let mut results = BTreeMap::new();
+        for run_id in begun {
+            let state = self.replay(journal, run_id)?;
+            results.extend(state.run.as_ref().map(|run| (run_id, Run::result(run))));
+        }
+        Ok(results)
     }
 }

@@ -1,22 +1,24 @@
 //! A run for people who watch: calm lines for what is done, and on a terminal one line that moves
 //! for what is going on.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report,
-    SessionOutcome, SessionStatus,
+    Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
+    RunResult, SessionOutcome, SessionStatus,
 };
+use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 use super::amounts::{cost, counted, duration, tokens};
 use super::gates::judged;
-use super::words::{guarded, mark, marks, session_word};
-use super::{indented, one_line, style};
+use super::words::{guarded, mark, marks, outcome_word, session_word};
+use super::{Watch, indented, one_line, plan, style};
 
 /// How much of an activity the moving line shows, in characters.
 const ACTIVITY_WIDTH: usize = 72;
@@ -286,6 +288,28 @@ impl Observer for Human {
     }
 }
 
+impl Watch for Human {
+    fn run_over(&self, run: &Run) {
+        anstream::print!("{}", verdict(run));
+    }
+
+    fn plan(&self, envelope: &Envelope, plan: &Plan) {
+        match &envelope.event {
+            Event::PlanCreated { .. } => self.say(plan::head(plan).trim_end()),
+            Event::Resumed { .. } => self.say(plan::resumed(plan).trim_end()),
+            Event::SubtaskBegan { id, replaced, .. } => {
+                self.say(plan::begins(plan, id, replaced.as_ref()).trim_end());
+            }
+            Event::SubtaskEnded { id, end } => self.say(plan::ends(id, end).trim_end()),
+            _ => {}
+        }
+    }
+
+    fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
+        anstream::print!("{}", plan::verdict(plan, runs));
+    }
+}
+
 /// Two lines about what is going to happen.
 fn head(run: &Run) -> String {
     let spec = &run.spec;
@@ -310,12 +334,7 @@ fn head(run: &Run) -> String {
 /// The end of a run, for standard output.
 pub(crate) fn verdict(run: &Run) -> String {
     let (outcome, reason) = run.conclusion();
-    let word = match outcome {
-        Outcome::Verified => style::good(style::strong("verified")),
-        Outcome::Unchecked => style::warning(style::strong("unchecked")),
-        Outcome::NeedsReview => style::warning(style::strong("needs review")),
-        other => style::bad(style::strong(other.as_str().replace('_', " "))),
-    };
+    let word = outcome_word(outcome);
     let mut text = format!("\n{word}: {}\n", one_line(&reason, 300));
     if let Some(delivered) = run.decided.as_ref().and_then(|decided| decided.delivered) {
         text += &format!("  the workspace holds the tree of attempt {delivered}\n");

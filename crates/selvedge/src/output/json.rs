@@ -1,13 +1,17 @@
 //! The machine formats: one result object, or every event and then the result. Each line is written
 //! whole, so that a reader never sees half an object.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use selvedge_core::machine::Run;
-use selvedge_core::model::Envelope;
+use selvedge_core::model::{Envelope, RunId, RunResult};
+use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 use serde::Serialize;
+
+use super::Watch;
 
 /// Watches a run for `--format json` and `--format jsonl`.
 pub(crate) struct Machine {
@@ -24,6 +28,22 @@ impl Observer for Machine {
         if self.events {
             print(envelope);
         }
+    }
+}
+
+impl Watch for Machine {
+    fn run_over(&self, run: &Run) {
+        print(&run.result());
+    }
+
+    fn plan(&self, envelope: &Envelope, _: &Plan) {
+        if self.events {
+            print(envelope);
+        }
+    }
+
+    fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
+        print(&plan.result(runs));
     }
 }
 

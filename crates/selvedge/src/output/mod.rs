@@ -7,10 +7,18 @@ pub(crate) mod amounts;
 pub(crate) mod gates;
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod plan;
 pub(crate) mod story;
 pub(crate) mod style;
 mod text;
 mod words;
+
+use std::collections::BTreeMap;
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::{Envelope, RunId, RunResult};
+use selvedge_core::plan::Plan;
+use selvedge_engine::Observer;
 
 pub(crate) use text::{indented, one_line, plain};
 
@@ -24,4 +32,25 @@ pub(crate) enum Format {
     Json,
     /// Every event as a line of JSON, the result as the last one.
     Jsonl,
+}
+
+/// Who watches a command's runs, and says how they ended.
+pub(crate) trait Watch: Observer {
+    /// The run is over, or stands still.
+    fn run_over(&self, run: &Run);
+
+    /// Takes an event of a plan, and the plan as it is with it.
+    fn plan(&self, envelope: &Envelope, plan: &Plan);
+
+    /// The plan is over, or stands still; its subtasks' runs came to this.
+    fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>);
+}
+
+/// Who watches for a way of speaking.
+pub(crate) fn watch(format: Format) -> Box<dyn Watch> {
+    match format {
+        Format::Human => Box::new(human::Human::new()),
+        Format::Json => Box::new(json::Machine { events: false }),
+        Format::Jsonl => Box::new(json::Machine { events: true }),
+    }
 }

@@ -2,7 +2,7 @@
 //! story of a run.
 
 use selvedge_core::guard::{Action, Finding, Strength};
-use selvedge_core::model::{CheckReport, CheckStatus, Evidence, SessionStatus};
+use selvedge_core::model::{CheckReport, CheckStatus, Evidence, Outcome, SessionStatus};
 
 use super::amounts::counted;
 use super::{one_line, style};
@@ -85,5 +85,15 @@ pub(crate) fn session_word(status: SessionStatus) -> &'static str {
         SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
         SessionStatus::Infra => "could not be run",
         SessionStatus::Cancelled => "was stopped",
+    }
+}
+
+/// How a run or a plan ended, in words.
+pub(crate) fn outcome_word(outcome: Outcome) -> String {
+    let word = style::strong(outcome.as_str().replace('_', " "));
+    match outcome {
+        Outcome::Verified => style::good(word),
+        Outcome::Unchecked | Outcome::NeedsReview => style::warning(word),
+        _ => style::bad(word),
     }
 }

@@ -14,6 +14,7 @@ mod exit_codes;
 mod formats;
 mod interruptions;
 mod judges;
+mod plans;
 mod retries;
 mod stage;
 mod survivors;

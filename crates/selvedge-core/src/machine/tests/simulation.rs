@@ -47,6 +47,7 @@ pub(crate) struct World {
 pub(crate) fn spec(world: &World) -> RunSpec {
     RunSpec {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
+        part_of: None,
         description: "mend it".into(),
         acceptance_criteria: None,
         workspace: "/w".into(),

@@ -1,13 +1,15 @@
-//! From what was asked for to what is frozen: a task and the settings become a run's specification,
-//! or a refusal that says how to mend it. After this nothing is read from the workspace's settings.
+//! From what was asked for to what is frozen: a task and the settings become a run's specification, or
+//! a plan's, or a refusal that says how to mend it. After this nothing is read from the workspace's settings.
 
 use std::path::Path;
 
 use selvedge_core::config::Resolved;
 use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, PartOf, PlanSpec, PlannedSubtask, RunId, RunSpec, Step,
+    StepKind, Subtask, Task, TaskId, VerificationPlan,
 };
+use selvedge_core::plan;
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
@@ -19,20 +21,20 @@ use crate::judges::{judging, who_judges};
 
 /// What is to be frozen, and what the person should know before it begins.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Frozen<S> {
     /// The specification.
-    pub(crate) spec: RunSpec,
+    pub(crate) spec: S,
     /// One line each.
     pub(crate) notices: Vec<String>,
 }
 
 /// Resolves a task. `dir` is canonical; `in_git` says whether it lies in a git repository.
-pub(crate) fn resolve(
+pub(crate) fn task(
     task: &Task,
     settings: &Resolved,
     dir: &Path,
     in_git: bool,
-) -> Result<Plan, CliError> {
+) -> Result<Frozen<RunSpec>, CliError> {
     let agent = route(task, &settings.agents, &settings.agent).map_err(CliError::usage)?;
     let needs_words = agent.kind != AgentKind::Shell;
     if needs_words && task.description.trim().is_empty() {
@@ -59,6 +61,7 @@ pub(crate) fn resolve(
         allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
+        part_of: None,
         description: task.description.clone(),
         acceptance_criteria: task.acceptance_criteria.clone(),
         workspace: dir.to_owned(),
@@ -76,7 +79,86 @@ pub(crate) fn resolve(
         snapshots,
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    Ok(Plan { spec, notices })
+    Ok(Frozen { spec, notices })
+}
+
+/// Resolves a task that is a plan, and each of its subtasks with it.
+pub(crate) fn plan(
+    run_id: RunId,
+    whole: &Task,
+    settings: &Resolved,
+    dir: &Path,
+    in_git: bool,
+) -> Result<Frozen<PlanSpec>, CliError> {
+    plan::check(&whole.subtasks).map_err(|error| {
+        CliError::usage(format!("the plan cannot be carried out: {error}"))
+            .hint("nothing was run; mend the plan's `subtasks`")
+    })?;
+    if whole.command.is_some() {
+        return Err(CliError::usage("a plan has no `command` of its own")
+            .hint("make it the command of a check, or leave it out"));
+    }
+    let mut notices: Vec<String> = Vec::new();
+    let mut subtasks = Vec::new();
+    for subtask in &whole.subtasks {
+        let frozen = task(&part(whole, subtask), settings, dir, in_git)
+            .map_err(|error| error.within(format!("subtask `{}`", subtask.id)))?;
+        let new = frozen
+            .notices
+            .into_iter()
+            .filter(|it| !notices.contains(it));
+        notices.extend(new.collect::<Vec<_>>());
+        let part_of = Some(PartOf {
+            plan: run_id,
+            subtask: subtask.id.clone(),
+        });
+        subtasks.push(PlannedSubtask {
+            id: subtask.id.clone(),
+            depends_on: subtask.depends_on.clone(),
+            spec: RunSpec {
+                part_of,
+                ..frozen.spec
+            },
+        });
+    }
+    let spec = PlanSpec {
+        task_id: whole.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
+        description: whole.description.clone(),
+        workspace: dir.to_owned(),
+        subtasks,
+        budget: whole.budget.unwrap_or(settings.budget),
+        selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(Frozen { spec, notices })
+}
+
+/// A subtask as a task of its own. What it leaves open is as the whole says.
+fn part(whole: &Task, subtask: &Subtask) -> Task {
+    let either = |own: &Option<String>, whole: &Option<String>| own.clone().or(whole.clone());
+    let own = subtask.description.trim_end();
+    let description = match whole.description.trim() {
+        "" => own.to_owned(),
+        whole => format!(
+            "{own}\n\nThis is one part of a larger task. Do only this part; the whole, for context:\n{whole}"
+        ),
+    };
+    Task {
+        task_id: None,
+        description,
+        agent: either(&subtask.agent, &whole.agent),
+        acceptance_criteria: subtask.acceptance_criteria.clone(),
+        expected_outputs: subtask.expected_outputs.clone(),
+        verification_steps: subtask
+            .verification_steps
+            .clone()
+            .or_else(|| whole.verification_steps.clone()),
+        verification_tier: subtask.verification_tier.or(whole.verification_tier),
+        max_verification_retries: subtask
+            .max_verification_retries
+            .or(whole.max_verification_retries),
+        subtasks: Vec::new(),
+        ..whole.clone()
+    }
 }
 
 /// The user's own globs, and the scripts that the checks run.

@@ -1,0 +1,16 @@
+//! A task that is made of subtasks: whether it makes sense, how it stands, and what comes next.
+//!
+//! Each subtask is a run of its own, with its own journal, in the same workspace, one after the other.
+//! A plan's journal says only which run a subtask became and how that ended; everything else is
+//! derived. Nothing here begins or ends anything: `selvedge-engine` does what [`Plan::next`] says.
+
+mod graph;
+mod result;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use graph::{BadPlan, check};
+pub use state::{Next, Part, Plan};
+pub(crate) use state::{created, fold};

@@ -1,0 +1,105 @@
+//! The result object of a plan, from its own journal and its subtasks' results.
+
+use std::collections::BTreeMap;
+
+use super::state::{Part, Plan};
+use crate::machine::status_word;
+use crate::model::{
+    MicroUsd, Outcome, PlanResult, PlannedSubtask, RunId, RunResult, SubtaskResult,
+};
+
+impl Plan {
+    /// One object that says how the plan ended, or stands. `runs` are the results of its subtasks' runs.
+    pub fn result(&self, runs: &BTreeMap<RunId, RunResult>) -> PlanResult {
+        let subtasks: Vec<SubtaskResult> = self
+            .subtasks()
+            .map(|(subtask, part)| self.subtask_result(subtask, part, runs))
+            .collect();
+        let (outcome, reason) = self.conclusion(runs);
+        let (cost, usage) = (self.cost(), self.usage());
+        let reported = runs.values().any(|it| it.verification_report.is_some());
+        PlanResult {
+            task_id: self.spec.task_id,
+            run_id: self.run_id,
+            status: status_word(outcome).to_owned(),
+            outcome,
+            reason,
+            subtasks,
+            tokens_in: usage.tokens_in(),
+            tokens_out: usage.tokens_out(),
+            estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
+            cost_source: cost.source,
+            worked_ms: self.worked_ms(),
+            verification_status: outcome.verification_status(reported),
+        }
+    }
+
+    fn subtask_result(
+        &self,
+        subtask: &PlannedSubtask,
+        part: &Part,
+        runs: &BTreeMap<RunId, RunResult>,
+    ) -> SubtaskResult {
+        let result = part.run_id.and_then(|id| runs.get(&id)).cloned();
+        let reason = match (&part.end, &result) {
+            (Some(end), _) => end.reason.clone(),
+            (None, Some(result)) => result.reason.clone(),
+            (None, None) => self.why_not_begun(subtask),
+        };
+        SubtaskResult {
+            id: subtask.id.clone(),
+            task_id: subtask.spec.task_id,
+            depends_on: subtask.depends_on.clone(),
+            run_id: part.run_id,
+            outcome: part.end.as_ref().map(|end| end.outcome),
+            reason,
+            result,
+        }
+    }
+
+    /// Why a subtask has not begun, in words.
+    pub fn why_not_begun(&self, subtask: &PlannedSubtask) -> String {
+        match self.blocked_by(subtask) {
+            Some(id) => format!("not begun: it needs `{id}`, which is not verified"),
+            None if self.finished == Some(Outcome::Budget) => {
+                "not begun: the budget is used up".to_owned()
+            }
+            None => "not begun".to_owned(),
+        }
+    }
+
+    /// How it ended or stands, and why, in one line.
+    pub fn conclusion(&self, runs: &BTreeMap<RunId, RunResult>) -> (Outcome, String) {
+        let waits = |it: &&RunResult| it.outcome == Outcome::NeedsReview;
+        let open = self.parts.iter().filter(|part| part.end.is_none());
+        let open = open.filter_map(|part| runs.get(&part.run_id?));
+        let outcome = match self.finished {
+            Some(outcome) => outcome,
+            None if open.clone().any(|it| waits(&it)) => Outcome::NeedsReview,
+            None => Outcome::Interrupted,
+        };
+        let all = self.parts.len();
+        let mut said = vec![format!("{} of {all} subtasks verified", self.verified())];
+        let unchecked = |part: &&Part| {
+            let end = part.end.as_ref();
+            end.is_some_and(|end| end.outcome == Outcome::Unchecked)
+        };
+        match self.parts.iter().filter(unchecked).count() {
+            0 => {}
+            n => said.push(format!("{n} of them unchecked")),
+        }
+        for (subtask, part) in self.subtasks() {
+            let id = &subtask.id;
+            match (&part.end, part.run_id.and_then(|it| runs.get(&it))) {
+                (Some(_), _) if part.holds() => {}
+                (Some(end), _) => said.push(format!("`{id}`: {}", end.reason)),
+                (None, Some(run)) => said.push(format!("`{id}`: {}", run.reason)),
+                (None, None) if self.finished.is_some() => {
+                    said.push(format!("`{id}` {}", self.why_not_begun(subtask)));
+                }
+                (None, None) => {}
+            }
+        }
+        (outcome, said.join("; "))
+    }
+}

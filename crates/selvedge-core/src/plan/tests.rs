@@ -1,0 +1,234 @@
+//! Plans that make no sense are refused, and a plan that does goes where its subtasks lead it.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::{BadPlan, Next, check};
+use crate::machine::{State, evolve};
+use crate::model::{
+    Budget, Cost, ENVELOPE_VERSION, Envelope, Event, MicroUsd, Outcome, PlanSpec, PlannedSubtask,
+    RunId, RunSpec, Subtask, SubtaskEnd, Timestamp, TreeId, Usage,
+};
+
+fn asked(id: &str, depends_on: &[&str]) -> Subtask {
+    Subtask {
+        id: id.to_owned(),
+        description: format!("do {id}"),
+        depends_on: depends_on.iter().map(ToString::to_string).collect(),
+        ..Subtask::default()
+    }
+}
+
+#[test]
+fn what_could_never_be_carried_out_is_refused() {
+    let said = |subtasks: &[Subtask]| check(subtasks).unwrap_err().to_string();
+    assert_eq!(check(&[asked("a", &[]), asked("b", &["a"])]), Ok(()));
+    assert_eq!(
+        said(&[
+            asked("a", &["c"]),
+            asked("b", &[]),
+            asked("c", &["d"]),
+            asked("d", &["a", "b"])
+        ]),
+        "subtasks wait for each other: a → c → d → a"
+    );
+    assert_eq!(
+        said(&[asked("a", &["a"])]),
+        "subtasks wait for each other: a → a"
+    );
+    assert_eq!(
+        said(&[asked("a", &["z"])]),
+        "subtask `a` depends on `z`, which is no subtask of this plan"
+    );
+    assert_eq!(
+        check(&[asked("a", &[]), asked("a", &[])]),
+        Err(BadPlan::Twice("a".into()))
+    );
+    assert_eq!(
+        check(&[asked("a", &[]), asked(" ", &[])]),
+        Err(BadPlan::NoId(2))
+    );
+    let silent = Subtask {
+        description: "\n".into(),
+        ..asked("a", &[])
+    };
+    assert_eq!(check(&[silent]), Err(BadPlan::NoDescription("a".into())));
+}
+
+fn spec() -> RunSpec {
+    serde_json::from_value(serde_json::json!({
+        "task_id": Uuid::from_u128(7),
+        "description": "a part of it",
+        "workspace": "/w",
+        "agent": {"name": "sh", "kind": "command"},
+        "verification": {"mode": "auto_pass"},
+        "max_verification_retries": 2,
+        "verification_timeout_ms": 1000,
+        "limits": {"wall_ms": 1000, "silence_ms": 1000},
+        "snapshots": true,
+        "selvedge_version": "test",
+    }))
+    .unwrap()
+}
+
+/// A plan under way: what it is told, it folds as a journal does.
+struct Walk {
+    state: State,
+}
+
+impl Walk {
+    fn of(subtasks: &[(&str, &[&str])], budget: Budget) -> Self {
+        let spec = spec();
+        let subtasks = subtasks.iter().map(|(id, depends_on)| PlannedSubtask {
+            id: (*id).to_owned(),
+            depends_on: depends_on.iter().map(ToString::to_string).collect(),
+            spec: spec.clone(),
+        });
+        let plan = PlanSpec {
+            task_id: spec.task_id,
+            description: "all of it".to_owned(),
+            workspace: spec.workspace.clone(),
+            subtasks: subtasks.collect(),
+            budget,
+            selvedge_version: "test".to_owned(),
+        };
+        let mut walk = Self {
+            state: State::default(),
+        };
+        walk.told(Event::PlanCreated {
+            plan: Box::new(plan),
+        });
+        walk
+    }
+
+    fn told(&mut self, event: Event) {
+        let envelope = Envelope {
+            v: ENVELOPE_VERSION,
+            run_id: RunId::new(Uuid::from_u128(1)),
+            seq: self.state.seq + 1,
+            at: Timestamp::UNIX_EPOCH,
+            event,
+        };
+        self.state = evolve(std::mem::take(&mut self.state), &envelope);
+    }
+
+    /// What comes next, in words.
+    fn next(&self) -> String {
+        match self.state.plan.as_ref().unwrap().next() {
+            Next::GoOn { subtask, .. } => format!("go on {}", subtask.id),
+            Next::Begin { subtask, put_back } => {
+                let put_back = put_back
+                    .map(|tree| format!(" on {tree}"))
+                    .unwrap_or_default();
+                format!("begin {}{put_back}", subtask.id)
+            }
+            Next::Finish(outcome) => outcome.as_str().to_owned(),
+        }
+    }
+
+    fn begin(&mut self, id: &str) {
+        let run_id = RunId::new(Uuid::from_u128(u128::from(self.state.seq) + 100));
+        self.told(Event::SubtaskBegan {
+            id: id.to_owned(),
+            run_id,
+            replaced: None,
+        });
+        assert_eq!(self.next(), format!("go on {id}"));
+    }
+
+    fn end(&mut self, id: &str, outcome: Outcome) {
+        let end = SubtaskEnd {
+            outcome,
+            reason: format!("{id} {}", outcome.as_str()),
+            cost: Cost::reported(MicroUsd(40)),
+            usage: Usage::default(),
+            worked_ms: 10,
+            start_tree: Some(TreeId::new(format!("before-{id}"))),
+        };
+        self.told(Event::SubtaskEnded {
+            id: id.to_owned(),
+            end: Box::new(end),
+        });
+    }
+
+    fn done(&mut self, id: &str, outcome: Outcome) {
+        self.begin(id);
+        self.end(id, outcome);
+    }
+
+    fn reason(&self) -> String {
+        self.state
+            .plan
+            .as_ref()
+            .unwrap()
+            .conclusion(&BTreeMap::new())
+            .1
+    }
+}
+
+const DIAMOND: &[(&str, &[&str])] = &[
+    ("d", &["b", "c"]),
+    ("a", &[]),
+    ("b", &["a"]),
+    ("c", &["a"]),
+    ("apart", &[]),
+];
+
+#[test]
+fn a_subtask_begins_once_all_that_it_depends_on_is_verified() {
+    let mut walk = Walk::of(DIAMOND, Budget::default());
+    for id in ["a", "b", "c", "d", "apart"] {
+        assert_eq!(walk.next(), format!("begin {id}"));
+        walk.done(id, Outcome::Verified);
+    }
+    assert_eq!(walk.next(), "verified");
+    assert_eq!(walk.reason(), "5 of 5 subtasks verified");
+}
+
+#[test]
+fn a_failed_one_stops_what_depends_on_it_and_nothing_else() {
+    let mut walk = Walk::of(DIAMOND, Budget::default());
+    walk.done("a", Outcome::Verified);
+    walk.done("b", Outcome::MaxRetriesExhausted);
+    assert_eq!(
+        walk.next(),
+        "begin c on before-b",
+        "its work is none to build on"
+    );
+    walk.done("c", Outcome::Verified);
+    assert_eq!(walk.next(), "begin apart");
+    walk.done("apart", Outcome::Unchecked);
+    assert_eq!(walk.next(), "max_retries_exhausted");
+    walk.told(Event::RunFinished {
+        outcome: Outcome::MaxRetriesExhausted,
+    });
+    assert_eq!(
+        walk.reason(),
+        "3 of 5 subtasks verified; 1 of them unchecked; `d` not begun: it needs `b`, which is not \
+         verified; `b`: b max_retries_exhausted"
+    );
+}
+
+#[test]
+fn nothing_begins_after_a_cancellation_or_beyond_the_budget() {
+    let mut walk = Walk::of(DIAMOND, Budget::default());
+    walk.done("a", Outcome::Cancelled);
+    assert_eq!(walk.next(), "cancelled");
+
+    let cap = Budget {
+        cost_micro_usd: Some(MicroUsd(80)),
+        ..Budget::default()
+    };
+    let mut walk = Walk::of(DIAMOND, cap);
+    walk.done("a", Outcome::Verified);
+    let plan = walk.state.plan.as_ref().unwrap();
+    let left = plan.run_spec(&plan.spec.subtasks[2]).budget;
+    assert_eq!(
+        left.cost_micro_usd,
+        Some(MicroUsd(40)),
+        "what is left of it"
+    );
+    walk.done("b", Outcome::Verified);
+    assert_eq!(walk.next(), "budget");
+}

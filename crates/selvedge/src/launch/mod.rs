@@ -1,0 +1,157 @@
+//! Carrying a run or a plan through in this process: lock, journal, driver, signals, verdict, exit
+//! code. `run`, `demo`, `resume` and `review` differ only in what they launch.
+
+mod plan;
+mod signals;
+mod stage;
+
+use std::path::Path;
+
+use selvedge_core::machine::{Control, Input, Run, State};
+use selvedge_core::model::{Outcome, PlanSpec, RunId, RunSpec};
+use selvedge_engine::workspace::{LockError, WorkspaceLock};
+use uuid::Uuid;
+
+use self::stage::{Stage, on_stage};
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::Format;
+
+/// Begins a run and carries it through.
+pub(crate) fn begin(home: &Home, spec: &RunSpec, format: Format) -> Result<u8, CliError> {
+    let run_id = RunId::new(Uuid::now_v7());
+    let _lock = lock(home, &spec.workspace, run_id)?;
+    let input = Input::Create {
+        spec: Box::new(spec.clone()),
+    };
+    on_stage(home, format, async |stage| {
+        let state = stage.carry(run_id, spec, State::default(), input).await?;
+        verdict(stage, &state)
+    })
+}
+
+/// Begins a plan and carries it through.
+pub(crate) fn begin_plan(
+    home: &Home,
+    run_id: RunId,
+    spec: PlanSpec,
+    format: Format,
+) -> Result<u8, CliError> {
+    let _lock = lock(home, &spec.workspace, run_id)?;
+    on_stage(home, format, async |stage| {
+        plan::begin(stage, run_id, spec).await
+    })
+}
+
+/// Takes up a run, or a plan, that stopped before its end.
+pub(crate) fn resume(home: &Home, state: State, format: Format) -> Result<u8, CliError> {
+    if let Some(run) = &state.run {
+        refuse_to_resume(&state, run)?;
+    }
+    if state.plan.is_some() {
+        return go_on_with_plan(home, state, None, format);
+    }
+    go_on(home, state, Input::Resume, format)
+}
+
+/// Tells a run that stands still something, and carries it on from there; if it is a part of a plan,
+/// the plan too.
+pub(crate) fn go_on(
+    home: &Home,
+    state: State,
+    input: Input,
+    format: Format,
+) -> Result<u8, CliError> {
+    let Some(run) = state.run.clone() else {
+        return Err(CliError::usage("the run's journal is empty"));
+    };
+    if let Some(part) = &run.spec.part_of {
+        let plan = home.replay(&home.journal_to_read()?, part.plan)?;
+        return go_on_with_plan(home, plan, Some((state, input)), format);
+    }
+    let _lock = lock(home, &run.spec.workspace, run.run_id)?;
+    on_stage(home, format, async |stage| {
+        let state = stage.carry(run.run_id, &run.spec, state, input).await?;
+        verdict(stage, &state)
+    })
+}
+
+/// Tells a part of a plan something first, if anything is to be told.
+fn go_on_with_plan(
+    home: &Home,
+    state: State,
+    first: Option<(State, Input)>,
+    format: Format,
+) -> Result<u8, CliError> {
+    let Some(plan) = &state.plan else {
+        return Err(CliError::usage("the plan's journal is empty"));
+    };
+    refuse_unknown(&state, plan.run_id)?;
+    if let Some(outcome) = plan.finished {
+        return Err(finished(plan.run_id, outcome));
+    }
+    let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
+    on_stage(home, format, async |stage| {
+        plan::go_on(stage, state, first).await
+    })
+}
+
+fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {
+    let short = run.run_id.short();
+    refuse_unknown(state, run.run_id)?;
+    if run.finished {
+        return Err(finished(run.run_id, run.outcome()));
+    }
+    if run.review.is_some() {
+        return Err(
+            CliError::usage(format!("run {short} waits for a person's decision")).hint(format!(
+                "selvedge review {short} --accept, or --reject --reason TEXT"
+            )),
+        );
+    }
+    Ok(())
+}
+
+fn refuse_unknown(state: &State, run_id: RunId) -> Result<(), CliError> {
+    if state.unknown.is_empty() {
+        return Ok(());
+    }
+    let (short, unknown) = (run_id.short(), state.unknown.join(", "));
+    Err(CliError::usage(format!(
+        "run {short} was written by a later release (unknown events: {unknown})"
+    ))
+    .hint("resume it with that release"))
+}
+
+fn finished(run_id: RunId, outcome: Outcome) -> CliError {
+    let (short, outcome) = (run_id.short(), outcome.as_str());
+    CliError::usage(format!("run {short} is finished: {outcome}"))
+        .hint(format!("`selvedge show {short}` tells its story"))
+}
+
+/// Keeps every other run out of the directory.
+pub(crate) fn lock(
+    home: &Home,
+    workspace: &Path,
+    run_id: RunId,
+) -> Result<WorkspaceLock, CliError> {
+    WorkspaceLock::lock(home.root(), workspace, &run_id.to_string()).map_err(|error| match error {
+        LockError::Held { run_id, .. } => {
+            let error = CliError::usage(format!("run {run_id} is at work in this directory"));
+            error.hint("wait for it, stop it, or work in another directory (--dir)")
+        }
+        LockError::Workspace(error) => CliError::infrastructure(error),
+    })
+}
+
+/// Says how a run ended, or stands.
+fn verdict(stage: &Stage<'_>, state: &State) -> Result<u8, CliError> {
+    let Some(run) = &state.run else {
+        return Err(CliError::infrastructure("the run has no state"));
+    };
+    stage.watch.run_over(run);
+    Ok(match run.outcome() {
+        Outcome::Interrupted if run.control == Control::Suspended => stage.signals.code(),
+        outcome => outcome.exit_code(),
+    })
+}

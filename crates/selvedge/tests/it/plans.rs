@@ -1,0 +1,249 @@
+//! A task that is a plan: subtasks one after the other, each with its own gates, whatever becomes of
+//! them, and whenever the plan is stopped.
+
+use selvedge_testkit::{Output, TestEnv};
+use serde_json::Value;
+
+use crate::stage::{agent, stage, wait_for};
+
+/// Three subtasks, each of which wants a file of its name.
+const PLAN: &str = r#"
+description = "the whole of it"
+max_verification_retries = 1
+
+[[subtasks]]
+id = "ui"
+description = "write ui"
+depends_on = ["api"]
+verification_steps = [{ type = "command", target = "test -s ui" }]
+
+[[subtasks]]
+id = "api"
+description = "write api"
+verification_steps = [{ type = "command", target = "test -s api" }]
+
+[[subtasks]]
+id = "docs"
+description = "write docs"
+verification_steps = [{ type = "command", target = "test -s docs" }]
+expected_outputs = ["docs"]
+"#;
+
+/// Says on a ledger which subtask it was paid for, then does what it was told.
+const WORKER: &str = r#"name=$(printf '%s' "$prompt" | sed -n 's/^write //p;q')
+echo "$name" >> ../ledger
+"#;
+
+fn plan(env: &TestEnv, text: &str, work: &str, more: &[&str]) -> Vec<String> {
+    let path = env.root().join("plan.toml");
+    std::fs::write(&path, text).unwrap();
+    let agent = agent(env, &format!("{WORKER}{work}"));
+    let path = path.display().to_string();
+    let run = ["run", "--file", &path, "--agent-cmd", &agent];
+    run.iter().chain(more).map(ToString::to_string).collect()
+}
+
+fn ledger(env: &TestEnv) -> Vec<String> {
+    let text = std::fs::read_to_string(env.root().join("ledger")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn outcomes(out: &Output) -> Vec<String> {
+    let result = out.json();
+    let subtasks = result["subtasks"].as_array().unwrap();
+    let word = |it: &Value| {
+        let outcome = it["outcome"].as_str().unwrap_or("-");
+        format!("{} {outcome}", it["id"].as_str().unwrap())
+    };
+    subtasks.iter().map(word).collect()
+}
+
+#[test]
+fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
+    let env = stage();
+    // `api` is done on the second attempt only.
+    let work = "case \"$name$SELVEDGE_RUN_NUMBER\" in api1) ;; *) echo x > \"$name\" ;; esac";
+    let out = env
+        .selvedge(plan(&env, PLAN, work, &["--format", "json"]))
+        .run();
+    out.assert_code(0);
+    assert_eq!(
+        outcomes(&out),
+        ["ui verified", "api verified", "docs verified"]
+    );
+    assert_eq!(ledger(&env), ["api", "api", "ui", "docs"]);
+    let result = out.json();
+    assert_eq!(result["reason"], "3 of 3 subtasks verified");
+    let api = &result["subtasks"][1];
+    assert_ne!(api["task_id"], result["task_id"]);
+    let history = api["result"]["verification_history"].as_array().unwrap();
+    assert_eq!(history.len(), 2, "each has its reports and their history");
+
+    let shown = env.selvedge(["show"]).run();
+    assert!(shown.stdout.contains("the whole of it"), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("3 of 3 subtasks verified"),
+        "{}",
+        shown.stdout
+    );
+    let listed = env.selvedge(["list", "--format", "json"]).run().json();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 4, "the plan, and a run for each subtask");
+    assert_eq!(listed[3]["agent"], "plan");
+    assert_eq!(listed[0]["part_of"]["subtask"], "docs");
+    assert_eq!(
+        env.selvedge(["show", "--format", "json"]).run().json(),
+        result
+    );
+}
+
+#[test]
+fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
+    let env = stage();
+    let before = env.read("README");
+    let work = "case \"$name\" in api) echo half >> README ;; *) cp README \"$name\" ;; esac";
+    let out = env
+        .selvedge(plan(&env, PLAN, work, &["--format", "json"]))
+        .run();
+    out.assert_code(1);
+    assert_eq!(
+        outcomes(&out),
+        ["ui -", "api max_retries_exhausted", "docs verified"]
+    );
+    assert_eq!(ledger(&env), ["api", "api", "docs"]);
+    assert_eq!(
+        out.json()["subtasks"][0]["reason"],
+        "not begun: it needs `api`, which is not verified"
+    );
+    assert_eq!(env.read("docs"), before, "on the tree before `api`");
+    let jsonl = env.selvedge(["show", "--format", "jsonl"]).run();
+    let replaced = jsonl
+        .jsonl()
+        .iter()
+        .find_map(|it| Some(it["data"]["replaced"].as_str()?.to_owned()));
+    let tree = replaced.unwrap();
+    env.selvedge(["restore", "--tree", &tree])
+        .run()
+        .assert_code(0);
+    assert!(env.read("README").contains("half"), "what it left is kept");
+    env.selvedge(["restore", "--original"]).run().assert_code(0);
+    assert_eq!(env.read("README"), before);
+    env.selvedge(["resume"]).run().assert_code(2);
+}
+
+#[test]
+fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
+    let env = stage();
+    let refused = |text: &str, why: &str| {
+        let out = env.selvedge(plan(&env, text, "", &[])).run();
+        out.assert_code(2);
+        assert!(out.stderr.contains(why), "{}", out.stderr);
+    };
+    refused(
+        &PLAN.replace("[\"api\"]", "[\"ui\"]"),
+        "wait for each other: ui → ui",
+    );
+    refused(&PLAN.replace("[\"api\"]", "[\"apy\"]"), "depends on `apy`");
+    refused(
+        &PLAN.replace("depends_on", "depend_on"),
+        "no key `subtasks.0.depend_on`",
+    );
+    refused(
+        &PLAN.replace("\"docs\"\nd", "\"api\"\nd"),
+        "two subtasks are called `api`",
+    );
+    refused(
+        &PLAN.replace("test -s ui", "no-such-program"),
+        "subtask `ui`: ",
+    );
+    assert!(ledger(&env).is_empty());
+    env.selvedge(["list"]).run().assert_code(2);
+}
+
+#[test]
+fn no_agent_writes_the_checks_of_the_subtasks_after_its_own() {
+    let env = stage();
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"command\"\nrun = \"test -s all\"\n",
+    );
+    env.git(["add", "."]);
+    env.git(["commit", "-qm", "checks"]);
+    let text = "[[subtasks]]\nid = \"a\"\ndescription = \"write a\"\n\
+                verification_steps = [{ type = \"command\", target = \"true\" }]\n\
+                [[subtasks]]\nid = \"b\"\ndescription = \"write b\"\ndepends_on = [\"a\"]\n\
+                max_verification_retries = 0\n";
+    let work = "sed -i 's/test -s all/true/' selvedge.toml";
+    let out = env
+        .selvedge(plan(&env, text, work, &["--format", "json"]))
+        .run();
+    out.assert_code(1);
+    assert_eq!(outcomes(&out), ["a verified", "b max_retries_exhausted"]);
+}
+
+#[test]
+fn a_plan_that_was_stopped_goes_on_at_the_right_subtask() {
+    for kill in [false, true] {
+        let env = stage();
+        let work = "test \"$name\" != ui || test -e ../go || { touch ../there; sleep 600; }\n\
+                    echo x > \"$name\"";
+        let child = env.spawn(plan(&env, PLAN, work, &["--format", "json"]));
+        wait_for(&env.root().join("there"));
+        if kill {
+            child.kill();
+            child.wait();
+        } else {
+            child.interrupt();
+            let out = child.wait();
+            out.assert_code(130);
+            assert_eq!(out.json()["outcome"], "interrupted");
+            assert_eq!(outcomes(&out), ["ui -", "api verified", "docs -"]);
+        }
+        std::fs::write(env.root().join("go"), "").unwrap();
+        let out = env.selvedge(["resume", "--format", "json"]).run();
+        out.assert_code(0);
+        assert_eq!(
+            outcomes(&out),
+            ["ui verified", "api verified", "docs verified"]
+        );
+        assert_eq!(ledger(&env), ["api", "ui", "ui", "docs"], "kill: {kill}");
+        assert_eq!(env.processes().len(), 0);
+    }
+}
+
+#[test]
+fn a_plan_waits_for_a_person_and_goes_on_with_their_word() {
+    for (accept, code, after) in [
+        (true, 0, ["ui verified", "api verified", "docs verified"]),
+        (
+            false,
+            1,
+            ["ui -", "api max_retries_exhausted", "docs verified"],
+        ),
+    ] {
+        let env = stage();
+        let work = "echo x > \"$name\"; test \"$name\" != api || \
+                    printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n' > shop.py";
+        env.write("shop.py", "def add(a, b):\n    return a - b\n");
+        env.git(["add", "."]);
+        env.git(["commit", "-qm", "app"]);
+        let out = env
+            .selvedge(plan(&env, PLAN, work, &["--format", "json"]))
+            .run();
+        out.assert_code(7);
+        assert_eq!(out.json()["outcome"], "needs_review");
+        assert_eq!(outcomes(&out), ["ui -", "api -", "docs -"]);
+        let word = if accept { "--accept" } else { "--reject" };
+        let review = [
+            "review",
+            word,
+            "--reason",
+            "as I see it",
+            "--format",
+            "json",
+        ];
+        let out = env.selvedge(review).run();
+        out.assert_code(code);
+        assert_eq!(outcomes(&out), after);
+    }
+}
