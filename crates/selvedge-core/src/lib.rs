@@ -12,6 +12,7 @@ pub mod infrastructure;
 pub mod machine;
 pub mod model;
 pub mod plan;
+pub mod plugin;
 pub mod price;
 pub mod prompt;
 pub mod route;

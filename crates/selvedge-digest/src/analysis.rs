@@ -103,6 +103,28 @@ impl Analysis {
         }
     }
 
+    /// Of failures that were found without a log.
+    #[must_use]
+    pub fn of_failures(failures: Vec<Failure>) -> Self {
+        let total = u64::try_from(failures.len()).unwrap_or(u64::MAX);
+        Self {
+            exit: Exit::Code(1),
+            failures_total: total,
+            failures,
+            tests: None,
+            tools: Vec::new(),
+            notes: Vec::new(),
+            lines: 0,
+            bytes: 0,
+            telling: total,
+            placed: 0,
+            document: false,
+            whole: None,
+            warnings_only: false,
+            passages: Vec::new(),
+        }
+    }
+
     /// Fits what was found into the budget.
     #[must_use]
     pub fn render(&self, budget: Budget<'_>) -> Digest {

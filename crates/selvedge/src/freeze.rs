@@ -167,9 +167,7 @@ fn protect(settings: &Resolved, verification: &VerificationPlan) -> Vec<Rule> {
         VerificationPlan::Steps { steps } => &steps[..],
         VerificationPlan::Skip | VerificationPlan::AutoPass => &[],
     };
-    let run = steps
-        .iter()
-        .filter(|step| matches!(step.kind, StepKind::Command | StepKind::TestPasses));
+    let run = steps.iter().filter(|step| step.kind.executes());
     let scripts = run.flat_map(|step| scripts_of(&step.target));
     scripts.chain(settings.protect.iter().cloned()).collect()
 }
@@ -187,8 +185,8 @@ fn wants_baseline(
         BaselineMode::On => true,
         BaselineMode::Off => false,
         BaselineMode::Auto => {
-            let runs = |step: &Step| matches!(step.kind, StepKind::Command | StepKind::TestPasses);
-            snapshots && agent.kind != AgentKind::Shell && steps.iter().any(runs)
+            let runs = steps.iter().any(|step| step.kind.executes());
+            snapshots && agent.kind != AgentKind::Shell && runs
         }
     }
 }
@@ -250,7 +248,7 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
             dir.display()
         ))
         .hint("`git init` makes one; or leave the check out")),
-        StepKind::Command | StepKind::TestPasses => {
+        StepKind::Command | StepKind::TestPasses | StepKind::Plugin => {
             if step.target.trim().is_empty() {
                 return Err(CliError::usage(format!(
                     "check `{label}` has no command line"

@@ -1,7 +1,9 @@
 //! JSON Schemas of what Selvedge reads and writes, from the types that do it.
 
 use schemars::{JsonSchema, schema_for};
-use selvedge_core::model::{Envelope, PlanResult, Report, RunResult, Task};
+use selvedge_core::model::{
+    Envelope, PlanResult, PluginReport, PluginRequest, Report, RunResult, Task,
+};
 use serde_json::Value;
 
 use super::Files;
@@ -14,6 +16,8 @@ pub(super) fn all() -> Done<Files> {
         ("result", of::<RunResult>()),
         ("plan-result", of::<PlanResult>()),
         ("envelope", of::<Envelope>()),
+        ("plugin-request", of::<PluginRequest>()),
+        ("plugin-report", of::<PluginReport>()),
         ("config", selvedge_core::config::json_schema()),
     ];
     let files = schemas.into_iter().map(|(name, schema)| {

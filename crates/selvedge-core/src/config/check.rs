@@ -22,6 +22,7 @@ pub(super) struct Check {
     timeout: Option<HumanDuration>,
     #[serde(default)]
     parallel: bool,
+    settings: Option<serde_json::Value>,
 }
 
 fn command() -> StepKind {
@@ -35,6 +36,11 @@ impl Check {
     /// The step, or what is wrong with the check.
     pub(super) fn step(self) -> Result<Step, Complaint> {
         let target = self.target()?;
+        if self.settings.is_some() && self.kind != StepKind::Plugin {
+            let message = format_args!("`{}` checks have no `settings`", self.kind.as_str());
+            let hint = "they are for type = \"plugin\", which is passed them";
+            return Err(("settings", with_hint(message, hint)));
+        }
         if let Some(directory) = &self.directory {
             stays_inside("directory", directory)?;
         }
@@ -45,30 +51,33 @@ impl Check {
             directory: self.directory,
             timeout_ms: self.timeout.map(|timeout| timeout.0),
             parallel: self.parallel,
+            settings: self.settings,
         })
     }
 
     fn target(&self) -> Result<String, Complaint> {
         let kind = self.kind.as_str();
         match self.kind {
-            StepKind::Command | StepKind::TestPasses => match (&self.run, &self.path) {
-                (Some(run), None) if !run.trim().is_empty() => Ok(run.clone()),
-                (Some(_), None) => Err(("run", "the command is empty".to_owned())),
-                (_, Some(_)) => Err((
-                    "path",
-                    with_hint(
-                        format_args!("`{kind}` checks have no `path`"),
-                        "say type = \"file_exists\" to check a file, or `run` to run a command",
-                    ),
-                )),
-                (None, None) => Err((
-                    "",
-                    with_hint(
-                        format_args!("`{kind}` checks need `run`"),
-                        "add the command, such as run = \"cargo test\"",
-                    ),
-                )),
-            },
+            StepKind::Command | StepKind::TestPasses | StepKind::Plugin => {
+                match (&self.run, &self.path) {
+                    (Some(run), None) if !run.trim().is_empty() => Ok(run.clone()),
+                    (Some(_), None) => Err(("run", "the command is empty".to_owned())),
+                    (_, Some(_)) => Err((
+                        "path",
+                        with_hint(
+                            format_args!("`{kind}` checks have no `path`"),
+                            "say type = \"file_exists\" to check a file, or `run` to run a command",
+                        ),
+                    )),
+                    (None, None) => Err((
+                        "",
+                        with_hint(
+                            format_args!("`{kind}` checks need `run`"),
+                            "add the command, such as run = \"cargo test\"",
+                        ),
+                    )),
+                }
+            }
             StepKind::FileExists | StepKind::GitClean => {
                 if self.run.is_some() {
                     let hint = "remove it, or say type = \"command\"";

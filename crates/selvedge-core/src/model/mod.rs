@@ -10,6 +10,7 @@ mod ids;
 mod money;
 mod outcome;
 mod plan;
+mod plugin;
 mod processes;
 mod report;
 mod result;
@@ -25,6 +26,7 @@ pub use jiff::Timestamp;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use plan::{PlanResult, PlanSpec, PlannedSubtask, SubtaskEnd, SubtaskResult};
+pub use plugin::{PLUGIN_VERSION, PluginReport, PluginRequest, PluginStatus};
 pub use processes::{Processes, TreeMethod};
 pub use report::{
     Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GuardReport, GuardStatus, OutputRef,

@@ -84,6 +84,8 @@ pub enum Evidence {
     Text,
     /// Nothing but the exit code.
     ExitCode,
+    /// A plug-in's report.
+    Plugin,
     /// Selvedge looked itself: a file, a repository's state.
     Direct,
 }

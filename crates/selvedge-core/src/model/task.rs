@@ -20,6 +20,8 @@ pub enum StepKind {
     FileExists,
     /// The user's git repository has no uncommitted change below the target.
     GitClean,
+    /// A program that is asked and reports as JSON, see [`PluginRequest`](super::PluginRequest).
+    Plugin,
 }
 
 impl StepKind {
@@ -30,7 +32,13 @@ impl StepKind {
             Self::TestPasses => "test_passes",
             Self::FileExists => "file_exists",
             Self::GitClean => "git_clean",
+            Self::Plugin => "plugin",
         }
+    }
+
+    /// Whether its target is a command line that is executed.
+    pub const fn executes(self) -> bool {
+        matches!(self, Self::Command | Self::TestPasses | Self::Plugin)
     }
 }
 
@@ -40,7 +48,7 @@ pub struct Step {
     /// What kind.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// The command line (`command`, `test_passes`) or the path (`file_exists`, `git_clean`).
+    /// The command line (`command`, `test_passes`, `plugin`) or the path (`file_exists`, `git_clean`).
     #[serde(default)]
     pub target: String,
     /// What people call it; the target when absent.
@@ -55,6 +63,9 @@ pub struct Step {
     /// Whether it may run side by side with its neighbours that say so too.
     #[serde(default)]
     pub parallel: bool,
+    /// A plug-in's own settings, passed on as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<serde_json::Value>,
 }
 
 impl Step {
@@ -67,6 +78,7 @@ impl Step {
             directory: None,
             timeout_ms: None,
             parallel: false,
+            settings: None,
         }
     }
 

@@ -20,7 +20,7 @@ use crate::process::{
 /// How much of the end of an output a report quotes, in bytes.
 const QUOTED: usize = 4 << 10;
 /// How long a check that is stopped may take to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// What is executed.
 pub(super) struct Execution<'a> {
@@ -180,7 +180,9 @@ impl Execution<'_> {
 
 /// Checks run in the user's own environment, as in their terminal, but for two things: `CI` is set,
 /// so that test runners do not wait for a person, and nothing of ours is passed on.
-fn environment(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+pub(super) fn environment(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
     let foreign = |name: &OsString| !name.to_string_lossy().starts_with("SELVEDGE_");
     let mut env: Vec<_> = ours.filter(|(name, _)| foreign(name)).collect();
     if !env.iter().any(|(name, _)| name == "CI") {
@@ -203,7 +205,7 @@ fn search_first(env: &mut Vec<(OsString, OsString)>, variable: &str, folder: &Pa
     env.push((variable.into(), folders));
 }
 
-fn quote(output: &Captured) -> String {
+pub(super) fn quote(output: &Captured) -> String {
     let mut bytes = output.head.clone();
     if output.omitted() > 0 {
         bytes.clear();

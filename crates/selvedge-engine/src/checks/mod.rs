@@ -11,6 +11,7 @@ mod execution;
 mod file_exists;
 mod git_clean;
 mod place;
+mod plugin;
 mod reports;
 mod runners;
 
@@ -135,5 +136,6 @@ pub fn check_for(step: &Step) -> Box<dyn Check> {
         StepKind::TestPasses => Box::new(command::CommandCheck::with_test_evidence(step)),
         StepKind::FileExists => Box::new(file_exists::FileExists::new(step)),
         StepKind::GitClean => Box::new(git_clean::GitClean::new(step)),
+        StepKind::Plugin => Box::new(plugin::Plugin::new(step)),
     }
 }

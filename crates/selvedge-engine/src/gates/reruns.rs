@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{CheckReport, CheckStatus, Step, StepKind};
+use selvedge_core::model::{CheckReport, CheckStatus, Step};
 use selvedge_core::triage::{self, Next, Seen};
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +88,7 @@ impl Reruns<'_> {
 /// Only what runs a program can say one thing now and another later; and one that ran out of time
 /// would only run out of it again.
 fn may_be_flaky(step: &Step, check: &CheckReport) -> bool {
-    let runs = matches!(step.kind, StepKind::Command | StepKind::TestPasses);
+    let runs = step.kind.executes();
     runs && check.status == CheckStatus::Fail
 }
 

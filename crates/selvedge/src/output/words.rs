@@ -59,6 +59,7 @@ pub(crate) fn rests_on(evidence: Evidence) -> &'static str {
         Evidence::MachineReport => "by the test runner's own report",
         Evidence::Text => "by what the test runner printed",
         Evidence::ExitCode => "by its exit code only",
+        Evidence::Plugin => "by the plug-in's report",
         Evidence::Direct => "looked at directly",
     }
 }

@@ -15,6 +15,7 @@ mod formats;
 mod interruptions;
 mod judges;
 mod plans;
+mod plugins;
 mod retries;
 mod stage;
 mod survivors;

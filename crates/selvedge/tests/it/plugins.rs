@@ -1,0 +1,134 @@
+//! Plug-in checks through the real binary: what they say counts, and nothing else does.
+
+use std::path::Path;
+
+use selvedge_testkit::{Output, TestEnv};
+use serde_json::{Value, json};
+
+use crate::stage::stage;
+
+/// A repository whose only check is this program.
+fn with_plugin(run: &str, more: &str) -> TestEnv {
+    let env = stage();
+    let run = json!(run);
+    env.write(
+        "selvedge.toml",
+        format!("[[checks]]\ntype = \"plugin\"\nname = \"mine\"\nrun = {run}\n{more}\n"),
+    );
+    env.git(["add", "."]);
+    env.git(["commit", "-qm", "checks"]);
+    env
+}
+
+fn example(name: &str) -> String {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins");
+    examples.join(name).display().to_string()
+}
+
+fn verify(env: &TestEnv) -> (Output, Value) {
+    let out = env.selvedge(["verify", "--format", "json"]).run();
+    let check = out.json()["checks"][0].clone();
+    (out, check)
+}
+
+#[test]
+fn a_plug_in_is_asked_and_its_report_is_what_counts() {
+    let script = r#"sh -c 'cat > ../asked; echo seen >&2; echo "{\"v\":1,\"status\":\"pass\"}"'"#;
+    let env = with_plugin(
+        script,
+        "settings = { strict = true, names = [\"a\"] }\ntimeout = \"9s\"",
+    );
+    let (out, check) = verify(&env);
+    out.assert_code(0);
+    assert_eq!(
+        (&check["status"], &check["evidence"]),
+        (&json!("pass"), &json!("plugin"))
+    );
+    assert_eq!(check["output"], "seen\n", "standard error is for people");
+    let asked = std::fs::read_to_string(env.root().join("asked")).unwrap();
+    let asked: Value = serde_json::from_str(&asked).unwrap();
+    let work = env.work().canonicalize().unwrap();
+    assert_eq!(
+        asked,
+        json!({
+            "v": 1, "check": "mine", "workspace": work, "directory": work, "timeout_ms": 9000,
+            "settings": {"strict": true, "names": ["a"]},
+        })
+    );
+}
+
+#[test]
+fn whatever_is_no_report_is_an_error_and_never_a_pass() {
+    let pass = r#"{\"v\":1,\"status\":\"pass\"}"#;
+    for (script, why) in [
+        ("true".to_owned(), "answered nothing"),
+        (
+            "echo all good".to_owned(),
+            "not the report that was asked for",
+        ),
+        (
+            format!("echo \"{pass}{pass}\""),
+            "not the report that was asked for",
+        ),
+        (format!("echo \"{pass}\"; exit 3"), "exited with 3"),
+        (format!("echo \"{pass}\"; kill -9 $$"), "ended by signal 9"),
+        (
+            format!("echo \"{pass}\"; sleep 600"),
+            "had not answered after 1 s",
+        ),
+        ("yes | head -c 5000000".to_owned(), "longer than"),
+        (
+            r#"echo "{\"v\":7,\"status\":\"pass\"}""#.to_owned(),
+            "version 7",
+        ),
+        (
+            r#"echo "{\"v\":1,\"status\":\"fail\"}""#.to_owned(),
+            "not why",
+        ),
+    ] {
+        let env = with_plugin(&format!("sh -c '{script}'"), "timeout = \"1s\"");
+        let (out, check) = verify(&env);
+        out.assert_code(9);
+        assert_eq!(check["status"], "error", "{script}: {check}");
+        let reason = check["reason"].as_str().unwrap();
+        assert!(reason.contains(why), "{script}: {reason}");
+    }
+}
+
+#[test]
+fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
+    let run = format!("python3 {}", example("no_conflict_markers.py"));
+    let env = with_plugin(&run, "settings = { except = [\"notes\"] }");
+    env.write("notes", "<<<<<<< ours\n");
+    verify(&env).0.assert_code(0);
+    let agent = crate::stage::agent(
+        &env,
+        "case $SELVEDGE_RUN_NUMBER in 1) printf 'a\\n>>>>>>> theirs\\n' > code ;; *) echo a > code ;; esac",
+    );
+    let run = ["run", "merge it", "--agent-cmd", &agent, "--format", "json"];
+    let out = env.selvedge(run).run();
+    out.assert_code(0);
+    assert_eq!(out.json()["verification_attempts"], 2);
+    let told = crate::stage::prompt(&env, 2);
+    assert!(
+        told.contains("code:2") && told.contains("conflict's marker"),
+        "{told}"
+    );
+
+    let env = with_plugin(&format!("sh {}", example("changelog.sh")), "");
+    env.write("CHANGELOG.md", "# Changelog\n");
+    env.git(["add", "."]);
+    env.git(["commit", "-qm", "changelog"]);
+    env.write("src/lib.rs", "");
+    let (out, check) = verify(&env);
+    out.assert_code(1);
+    assert!(
+        check["reason"]
+            .as_str()
+            .unwrap()
+            .contains("CHANGELOG.md was not"),
+        "{check}"
+    );
+    env.write("CHANGELOG.md", "# Changelog\n\n- more\n");
+    verify(&env).0.assert_code(0);
+}
