@@ -17,15 +17,10 @@ pub(crate) fn judging(
     dir: &Path,
     snapshots: bool,
 ) -> Result<Option<Judging>, CliError> {
-    let tiers = match tier {
-        0 | 1 => return Ok(None),
-        2 => vec![2],
-        3 => vec![2, 3],
-        other => {
-            return Err(CliError::usage(format!("there is no tier {other}"))
-                .hint("1: the checks; 2: a model judges as well; 3: a vote on top"));
-        }
-    };
+    let tiers = tiers(tier, settings)?;
+    if tiers.is_empty() {
+        return Ok(None);
+    }
     if !snapshots {
         return Err(CliError::usage(format!(
             "tier {tier} needs snapshots: without them no judge can be shown what was changed"
@@ -45,6 +40,26 @@ pub(crate) fn judging(
         votes: settings.votes,
         confidence_floor: settings.confidence_floor,
     }))
+}
+
+/// The tiers above the checks that this one stands for. One that may not be asked is never passed over
+/// in silence: the verdict would be worth less than what was asked for.
+fn tiers(tier: u8, settings: &Resolved) -> Result<Vec<u8>, CliError> {
+    let switched_off = |tier: u8| {
+        CliError::usage(format!("tier {tier} is switched off")).hint(format!(
+            "`judging.tier{tier}_enabled` says so; or ask for a lower --tier"
+        ))
+    };
+    match tier {
+        0 | 1 => Ok(Vec::new()),
+        2 if !settings.tier2_enabled => Err(switched_off(2)),
+        2 => Ok(vec![2]),
+        3 if !settings.tier3_enabled => Err(switched_off(3)),
+        3 if !settings.tier2_enabled => Ok(vec![3]),
+        3 => Ok(vec![2, 3]),
+        other => Err(CliError::usage(format!("there is no tier {other}"))
+            .hint("1: the checks; 2: a model judges as well; 3: a vote on top")),
+    }
 }
 
 /// What judging an attempt takes, said before it begins.

@@ -13,7 +13,7 @@ use super::tree::{Node, Value};
 pub const PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
-pub(super) const VARIABLES: [(&str, &str); 19] = [
+pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_AGENT", "agent"),
     (
         "SELVEDGE_VERIFICATION_MAX_RETRIES",
@@ -31,6 +31,8 @@ pub(super) const VARIABLES: [(&str, &str); 19] = [
         "SELVEDGE_JUDGING_CONFIDENCE_FLOOR",
         "judging.confidence_floor",
     ),
+    ("SELVEDGE_JUDGING_TIER2_ENABLED", "judging.tier2_enabled"),
+    ("SELVEDGE_JUDGING_TIER3_ENABLED", "judging.tier3_enabled"),
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
     ("SELVEDGE_LIMITS_SILENCE", "limits.silence"),
     ("SELVEDGE_LIMITS_MAX_TURNS", "limits.max_turns"),

@@ -40,6 +40,10 @@ pub struct Resolved {
     pub votes: u32,
     /// The least confidence with which work counts as passed.
     pub confidence_floor: f64,
+    /// Whether one judge may be asked.
+    pub tier2_enabled: bool,
+    /// Whether several may vote.
+    pub tier3_enabled: bool,
     /// Whether the checks are run once before the agent begins.
     pub baseline: BaselineMode,
     /// Whether a test that failed before may still fail.
@@ -204,6 +208,8 @@ impl Resolved {
             judges: config.judging.judges,
             votes: u32::try_from(config.judging.votes.0).unwrap_or(3),
             confidence_floor: config.judging.confidence_floor.0,
+            tier2_enabled: config.judging.tier2_enabled,
+            tier3_enabled: config.judging.tier3_enabled,
             baseline: config.verification.baseline,
             known_failures: config.verification.known_failures,
             rerun_failed: config.verification.rerun_failed,

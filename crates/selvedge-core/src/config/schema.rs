@@ -44,6 +44,8 @@ pub(super) struct Judging {
     pub(super) judges: Vec<String>,
     pub(super) votes: Whole<2, 9>,
     pub(super) confidence_floor: Share,
+    pub(super) tier2_enabled: bool,
+    pub(super) tier3_enabled: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

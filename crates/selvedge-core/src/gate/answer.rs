@@ -2,6 +2,7 @@
 //! answer, and above all no pass.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 /// Bytes of an answer that are read at all.
@@ -23,6 +24,22 @@ pub struct Answer {
     /// What to do next.
     #[serde(default)]
     pub suggestion: Option<String>,
+}
+
+/// The form of an answer, as JSON Schema: where a provider has it, the model is held to it. What comes
+/// back is read as strictly as if nobody had.
+pub fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "passed": {"type": "boolean"},
+            "issues": {"type": "array", "items": {"type": "string"}},
+            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            "suggestion": {"type": ["string", "null"]},
+        },
+        "required": ["passed", "issues", "confidence", "suggestion"],
+        "additionalProperties": false,
+    })
 }
 
 /// Why an answer cannot be used.

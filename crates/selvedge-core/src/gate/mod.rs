@@ -5,6 +5,6 @@ mod answer;
 mod judges;
 mod vote;
 
-pub use answer::{Answer, LIMIT as ANSWER_LIMIT, Unusable, parse};
+pub use answer::{Answer, LIMIT as ANSWER_LIMIT, Unusable, parse, schema};
 pub use judges::{NoJudge, choose};
 pub use vote::{is_certain, sum_up};

@@ -222,11 +222,15 @@ fn another_of_its_models_judges_the_work_without_any_tool() {
     let env = stage();
     let no = r#"{"passed": false, "issues": ["nobody can read it"], "confidence": 0.9, "suggestion": null}"#;
     let yes = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+    let answers = |json: &str| {
+        let answer = serde_json::from_str(json).unwrap();
+        Turn::tool("StructuredOutput", answer).usage(2_000, 60)
+    };
     let script = Script::new()
         .session([writes(&env, "42\n"), Turn::text("It is 42.")])
-        .session([Turn::text(no).usage(2_000, 60)])
+        .session([answers(no)])
         .session([writes(&env, "42\n\n"), Turn::text("It is 42, with room.")])
-        .session([Turn::text(yes).usage(2_000, 60)]);
+        .session([answers(yes)]);
     let server = ModelServer::start(script);
     connect(&env, &server);
     let out = run(&env, &["--tier", "2", "--format", "json"]).run();
@@ -252,6 +256,11 @@ fn another_of_its_models_judges_the_work_without_any_tool() {
     let judged = |request: &&Request| matches!(request.answer, Answer::Turn { session, .. } if session % 2 == 0);
     for request in server.requests().iter().filter(judged) {
         let tools = request.body["tools"].as_array();
-        assert!(tools.is_none_or(Vec::is_empty), "{tools:?}");
+        let names = tools.into_iter().flatten().map(|tool| &tool["name"]);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["StructuredOutput"],
+            "it can but answer"
+        );
     }
 }

@@ -150,6 +150,45 @@ fn a_vote_passes_with_more_than_half_and_a_split_is_for_a_person() {
 }
 
 #[test]
+fn a_vote_of_two_that_splits_is_for_a_person() {
+    let env = judged(&[[YES, YES], [NO, NO]]);
+    let more = ["--tier", "3", "--judge", "one", "--judge", "two"];
+    let work = agent(&env, "echo hello > greeting");
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        &work,
+        "--check",
+        "test -s greeting",
+    ];
+    let run = env.selvedge(run.iter().chain(&more).chain(&["--format", "json"]));
+    let out = run
+        .env("SELVEDGE_JUDGING_VOTES", "2")
+        .env("SELVEDGE_JUDGING_TIER2_ENABLED", "false")
+        .run();
+    out.assert_code(7);
+    let gates = out.json()["verification_report"]["gates"].clone();
+    assert_eq!(
+        gates.as_array().unwrap().len(),
+        1,
+        "without tier 2 the vote is at once"
+    );
+    assert_eq!(gates[0]["judgements"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_judge_of_large_and_of_binary_work_is_told_what_it_does_not_see() {
+    let env = judged(&[[YES; 2]]);
+    let work = "seq 1 7000000 > numbers; head -c 3000 /dev/urandom > noise";
+    run(&env, work, "test -s numbers", &TIER_2).assert_code(0);
+    let told = &told(&env, "one")[0];
+    assert!(told.len() < 200_000, "{} bytes", told.len());
+    assert!(told.contains("+++ b/numbers"), "{told}");
+    assert!(told.contains("the rest is not shown"));
+}
+
+#[test]
 fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
     let env = judged(&[[YES; 2]]);
     let work = agent(&env, "echo hello > greeting");
@@ -159,6 +198,16 @@ fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
         &["--tier", "4"],
     ] {
         run_json(&env, &work, "true", more).assert_code(2);
+    }
+    for (tier, off) in [("2", "TIER2"), ("3", "TIER3")] {
+        let more = ["--tier", tier, "--judge", "one"];
+        let run = ["run", "do it", "--agent-cmd", &work, "--check", "true"];
+        let run = env.selvedge(run.iter().chain(&more));
+        let out = run
+            .env(format!("SELVEDGE_JUDGING_{off}_ENABLED"), "false")
+            .run();
+        out.assert_code(2);
+        assert!(out.stderr.contains("is switched off"), "{}", out.stderr);
     }
     assert!(!env.root().join("prompts/1").exists());
 }

@@ -101,7 +101,7 @@ fn every_single_value_has_a_variable() {
     assert_eq!(named, keys);
     for (variable, key) in environment::VARIABLES {
         assert_eq!(
-            variable,
+            *variable,
             format!("SELVEDGE_{}", key.replace('.', "_").to_uppercase())
         );
     }

@@ -5,8 +5,10 @@
 //! tests is of little use in a loop, and this form still heeds the deny rules of the user's own
 //! settings and works for root. A program that is configured with any permission flag of its own
 //! (`--dangerously-skip-permissions`, `--permission-mode plan`, …) gets none of ours. One that judges
-//! gets no tools at all, its user's or a plug-in's included.
+//! gets no tools at all, its user's or a plug-in's included, but the one by which it answers in the form that
+//! is asked for.
 
+use selvedge_core::gate;
 use selvedge_core::model::MicroUsd;
 
 use crate::agents::{Role, SessionRequest};
@@ -58,6 +60,7 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
     }
     if request.role == Role::Judge {
         argv.extend(WITHOUT_TOOLS.map(str::to_owned));
+        argv.extend(["--json-schema".to_owned(), gate::schema().to_string()]);
     } else if !configured
         .iter()
         .any(|argument| is_permission_flag(argument))

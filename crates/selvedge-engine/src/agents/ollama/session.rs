@@ -237,7 +237,7 @@ impl<'a> Session<'a> {
                 model: self.model,
                 messages: &self.messages,
                 tools: self.described.as_ref(),
-                format: self.judges().then(answer_schema),
+                format: self.judges().then(selvedge_core::gate::schema),
                 stream: true,
                 options: self.options,
             };
@@ -329,21 +329,6 @@ impl<'a> Session<'a> {
         last.map(|message| message.content.clone())
             .unwrap_or_default()
     }
-}
-
-/// The form of a judge's answer, which the server holds the model to.
-fn answer_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "passed": {"type": "boolean"},
-            "issues": {"type": "array", "items": {"type": "string"}},
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-            "suggestion": {"type": ["string", "null"]},
-        },
-        "required": ["passed", "issues", "confidence", "suggestion"],
-        "additionalProperties": false,
-    })
 }
 
 /// A turn of the model as the conversation keeps it.
