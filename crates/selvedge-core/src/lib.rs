@@ -6,6 +6,7 @@
 //! `selvedge-engine`; what remembers lives in `selvedge-store`.
 
 pub mod config;
+pub mod export;
 pub mod gate;
 pub mod guard;
 pub mod infrastructure;
@@ -17,3 +18,4 @@ pub mod price;
 pub mod prompt;
 pub mod route;
 pub mod triage;
+pub mod words;

@@ -1,11 +1,17 @@
 //! The command line: what there is to say, and the help that teaches it. No command's work is here.
 
+mod agents;
+mod reports;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use selvedge_core::config::Flags;
 
 use crate::output::Format;
+
+pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
+pub(crate) use reports::{Host, ReportArgs};
 
 /// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
 /// of what failed.
@@ -58,6 +64,11 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Accept or reject work that waits for a person.
     Review(ReviewArgs),
+    /// Be an agent's hook: it may stop once the checks hold.
+    #[command(subcommand, after_help = agents::CLAUDE_STOP)]
+    Hook(HookCommand),
+    /// Be a tool server for agents (Model Context Protocol over standard input and output).
+    Mcp(McpArgs),
     /// Look at the settings.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -135,6 +146,9 @@ pub(crate) struct RunArgs {
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// What to write for others.
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
 }
 
 impl RunArgs {
@@ -220,6 +234,9 @@ pub(crate) struct VerifyArgs {
     /// How to speak; `json` prints the report.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// What to write for others.
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
 }
 
 /// `selvedge digest`
@@ -294,6 +311,9 @@ pub(crate) struct ShowArgs {
     /// How to speak; `jsonl` prints the events.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// What to write for others.
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
 }
 
 /// `selvedge resume`
@@ -305,6 +325,9 @@ pub(crate) struct ResumeArgs {
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// What to write for others.
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
 }
 
 /// `selvedge restore`

@@ -68,6 +68,12 @@ impl CliError {
         self
     }
 
+    /// All of it as plain text, for readers that are no terminal.
+    pub(crate) fn plainly(&self) -> String {
+        let hints = self.hints.iter().map(|hint| format!("\nhint: {hint}"));
+        plain(&(self.message.clone() + &hints.collect::<String>()))
+    }
+
     /// Prints it to standard error.
     pub(crate) fn print(&self) {
         if self.rendered {

@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod error;
 mod freeze;
+mod hook;
 mod init;
 mod judges;
 mod launch;
@@ -22,6 +23,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use selvedge_core::model::exit_code;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -30,12 +32,29 @@ fn main() -> ExitCode {
         Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
         _ => {}
     }
-    let cli = cli::Cli::parse_from(args);
+    let cli = match cli::Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A reader that has gone away is no error.
+            let _ = error.print();
+            return ExitCode::from(code_of(&error, &args));
+        }
+    };
     match commands::run(cli.command) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             error.print();
             ExitCode::from(error.code)
         }
+    }
+}
+
+/// The exit code of a command line that cannot be understood. For a hook 2 would mean "hold the agent
+/// back", which a slip in somebody's settings must not.
+fn code_of(error: &clap::Error, args: &[OsString]) -> u8 {
+    match u8::try_from(error.exit_code()) {
+        Ok(0) => 0,
+        _ if args.get(1).is_some_and(|arg| arg == "hook") => 1,
+        code => code.unwrap_or(exit_code::USAGE),
     }
 }

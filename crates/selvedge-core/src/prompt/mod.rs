@@ -1,11 +1,12 @@
 //! What the agent is told: the task word for word, and from the second attempt on a correction;
-//! and what a judge of its work is told.
+//! what one is told that had the checks run itself; and what a judge of its work is told.
 //!
 //! The correction is a template with one typed input. It goes into the user message, never the
 //! system prompt; it stays under [`CORRECTION_TOKENS`] however many attempts and checks there are;
 //! and whatever a tool or a session printed stands inside a fence that it cannot close.
 
 mod correction;
+mod feedback;
 mod judgement;
 mod untrusted;
 
@@ -13,7 +14,9 @@ mod untrusted;
 mod tests;
 
 pub use correction::{CORRECTION_TOKENS, PREVIOUS_OUTPUT_CHARS};
+pub use feedback::feedback;
 pub use judgement::{Work, judgement};
+pub(crate) use untrusted::{clean, one_line};
 
 use crate::machine::Run;
 use crate::model::{Prompt, RunSpec};

@@ -4,7 +4,7 @@
 use selvedge_digest::{estimate_tokens, strip_escapes};
 
 /// Without escape sequences, control characters (line feeds and tabs stay) and invisible marks.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let shown = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c));
     strip_escapes(text).chars().filter(|&c| shown(c)).collect()
 }
@@ -16,7 +16,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// One line of at most `limit` characters, and of no more tokens than such a line of English has.
-pub(super) fn one_line(text: &str, limit: usize) -> String {
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let budget = limit.div_ceil(CHARS_A_TOKEN);
     if flat.chars().count() <= limit && estimate_tokens(&flat) <= budget {

@@ -42,7 +42,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
     };
     let frozen = freeze::task(&task, &settings, &dir, true)?;
     frozen.notices.iter().for_each(|text| notice(text));
-    launch::begin(&home, &frozen.spec, args.format)
+    launch::begin(&home, &frozen.spec, &args.format.into())
 }
 
 fn introduce(dir: &Path, agent: Option<&str>) {

@@ -64,7 +64,7 @@ fn copy(
 }
 
 /// An exit status as shells say it: a code, or nothing known. Codes above 128 are signals.
-fn exit(text: Option<&str>) -> Result<Exit, CliError> {
+pub(super) fn exit(text: Option<&str>) -> Result<Exit, CliError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(Exit::Unknown);
     };

@@ -10,6 +10,7 @@ use super::once::{once, runtime};
 use crate::cli::InitArgs;
 use crate::error::CliError;
 use crate::init::{self, Proposal, Trial, Tried};
+use crate::output::Reports;
 use crate::output::human::Human;
 use crate::output::style;
 use crate::settings::REPOSITORY_FILE;
@@ -50,7 +51,7 @@ async fn try_once(proposal: &Proposal, dir: &Path, limit: Duration) -> Trial {
     let plan = VerificationPlan::Steps {
         steps: vec![proposal.step.clone()],
     };
-    match once(plan, dir, limit, &Human::new()).await {
+    match once(plan, dir, limit, &Human::beside(&Reports::default())).await {
         Ok(report) => report.checks.first().map_or(Trial::Skipped, Trial::of),
         Err(error) => Trial::NotStarted {
             why: error.to_string(),

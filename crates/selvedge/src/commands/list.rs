@@ -8,8 +8,8 @@ use super::{directory, environment};
 use crate::cli::ListArgs;
 use crate::error::CliError;
 use crate::local::Home;
-use crate::output::amounts::cost;
 use crate::output::{Format, json, one_line, style};
+use selvedge_core::words::cost;
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment())?;

@@ -5,9 +5,11 @@ mod config;
 mod demo;
 mod digest;
 mod doctor;
+mod hook;
 mod init;
 mod list;
 mod man;
+mod mcp;
 mod once;
 mod restore;
 mod resume;
@@ -19,9 +21,9 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::Command;
+use crate::cli::{Command, ReportArgs};
 use crate::error::CliError;
-use crate::output::style;
+use crate::output::{Format, Output, Reports, style};
 use crate::settings::{self, Settings, SettingsError, Severity, environment};
 
 /// Carries out a command.
@@ -39,9 +41,23 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Restore(args) => restore::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Config(command) => config::run(&command),
+        Command::Hook(command) => Ok(hook::run(&command)),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man => man::page(),
     }
+}
+
+/// All that the command says, refused where it could not be said.
+fn output(
+    format: Format,
+    reports: &ReportArgs,
+    environment: &[(String, String)],
+) -> Result<Output, CliError> {
+    Ok(Output {
+        format,
+        reports: Reports::prepare(reports, format, environment)?,
+    })
 }
 
 /// The directory that a command works in, canonical.

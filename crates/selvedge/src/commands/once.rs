@@ -1,10 +1,11 @@
-//! Checks carried out once, outside any run: for `verify`, and for `init`, which tries what it
-//! proposes. Nothing stays behind.
+//! Checks carried out once, outside any run: for `verify`, for `init`, which tries what it proposes,
+//! and for agents that ask. Nothing stays behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use selvedge_core::model::{Report, TaskId, Timestamp, VerificationPlan};
+use selvedge_core::config::Flags;
+use selvedge_core::model::{Report, Task, TaskId, Timestamp, VerificationPlan};
 use selvedge_engine::activity::Progress;
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::{Verification, verify};
@@ -12,7 +13,41 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::run::is_in_git;
+use super::{directory, settings, workspace};
 use crate::error::CliError;
+use crate::freeze;
+use crate::local::Home;
+
+/// A project's own checks, ready to be carried out.
+#[derive(Debug)]
+pub(super) struct Checks {
+    /// What must hold.
+    pub(super) plan: VerificationPlan,
+    /// Where.
+    pub(super) dir: PathBuf,
+    /// Within this time.
+    pub(super) limit: Duration,
+}
+
+/// The checks of the project that a directory belongs to: nothing where it has none, and within that
+/// why they cannot be run.
+pub(super) fn checks_of(
+    dir: Option<&Path>,
+    environment: &[(String, String)],
+) -> Result<Option<Result<Checks, CliError>>, CliError> {
+    let dir = directory(dir)?;
+    let settings = settings(&dir, &Flags::default(), environment)?;
+    let dir = workspace(&settings, &dir);
+    let settings = settings.resolved;
+    if settings.checks.is_empty() {
+        return Ok(None);
+    }
+    let in_git = is_in_git(&Home::find(environment)?, &dir)?;
+    let plan = freeze::verification(&Task::default(), &settings, &dir, in_git);
+    let limit = Duration::from_millis(settings.verification_timeout_ms);
+    Ok(Some(plan.map(|plan| Checks { plan, dir, limit })))
+}
 
 /// Carries out a plan in a directory.
 pub(super) async fn once(
@@ -20,6 +55,17 @@ pub(super) async fn once(
     dir: &Path,
     limit: Duration,
     progress: &dyn Progress,
+) -> Result<Report, CliError> {
+    once_unless(plan, dir, limit, progress, &CancellationToken::new()).await
+}
+
+/// Carries out a plan in a directory, unless somebody does not want to know any more.
+pub(super) async fn once_unless(
+    plan: VerificationPlan,
+    dir: &Path,
+    limit: Duration,
+    progress: &dyn Progress,
+    cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
     let outputs = tempfile::tempdir().map_err(CliError::infrastructure)?;
     let verification = Verification {
@@ -40,8 +86,7 @@ pub(super) async fn once(
         last_green: Vec::new(),
         started_at: Timestamp::now(),
     };
-    let never = CancellationToken::new();
-    let verified = verify(&verification, progress, &never).await;
+    let verified = verify(&verification, progress, cancelled).await;
     verification.supervisor.retire().await;
     let mut report = verified.map_err(CliError::infrastructure)?;
     // The outputs go with this function, so nothing may point at them.

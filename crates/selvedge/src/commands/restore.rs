@@ -12,7 +12,7 @@ use crate::cli::RestoreArgs;
 use crate::error::CliError;
 use crate::launch;
 use crate::local::Home;
-use crate::output::amounts::counted;
+use selvedge_core::words::counted;
 
 pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment())?;

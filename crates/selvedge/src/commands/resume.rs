@@ -1,16 +1,18 @@
 //! `selvedge resume`: goes on with a run from its journal alone.
 
-use super::environment;
+use super::{environment, output};
 use crate::cli::ResumeArgs;
 use crate::error::CliError;
 use crate::launch;
 use crate::local::Home;
 
 pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
-    let home = Home::find(&environment())?;
+    let environment = environment();
+    let output = output(args.format, &args.reports, &environment)?;
+    let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
     let run = home.find_run(&journal, &args.run)?;
     let state = home.replay(&journal, run)?;
     drop(journal);
-    launch::resume(&home, state, args.format)
+    launch::resume(&home, state, &output)
 }

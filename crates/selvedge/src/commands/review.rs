@@ -39,5 +39,5 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
         by: by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone()),
         reason: args.reason.clone(),
     };
-    launch::go_on(&home, state, input, args.format)
+    launch::go_on(&home, state, input, &args.format.into())
 }

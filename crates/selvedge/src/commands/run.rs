@@ -7,7 +7,7 @@ use selvedge_core::model::{RunId, Task};
 use uuid::Uuid;
 
 use super::task_file::read_task;
-use super::{directory, environment, notice, settings, workspace};
+use super::{directory, environment, notice, output, settings, workspace};
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -16,6 +16,7 @@ use crate::{freeze, launch};
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     let environment = environment();
+    let output = output(args.format, &args.reports, &environment)?;
     let mut task = asked(args)?;
     let named = args
         .dir
@@ -39,7 +40,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     if task.subtasks.is_empty() {
         let frozen = freeze::task(&task, &settings, &dir, in_git)?;
         say(&frozen.spec.agent.name, &frozen.notices);
-        return launch::begin(&home, &frozen.spec, args.format);
+        return launch::begin(&home, &frozen.spec, &output);
     }
     let run_id = RunId::new(Uuid::now_v7());
     let frozen = freeze::plan(run_id, &task, &settings, &dir, in_git)?;
@@ -51,7 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     for (index, agent) in agents.collect::<BTreeSet<_>>().into_iter().enumerate() {
         say(agent, if index == 0 { &frozen.notices } else { &[] });
     }
-    launch::begin_plan(&home, run_id, frozen.spec, args.format)
+    launch::begin_plan(&home, run_id, frozen.spec, &output)
 }
 
 /// Flags outrank what a task object says, of the whole and of its parts.

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
+use anstream::adapter::strip_str;
+use selvedge_core::export::Account;
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{OutputRef, RunId, RunResult, exit_code};
 use selvedge_core::plan::Plan;
@@ -14,38 +16,56 @@ use selvedge_store::{Journal, SqliteJournal};
 use super::environment;
 use crate::cli::ShowArgs;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::{Home, results};
 use crate::output::story::{self, Detail};
 use crate::output::{self, Format, json, plain};
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
-    let home = Home::find(&environment())?;
+    let environment = environment();
+    let output = super::output(args.format, &args.reports, &environment)?;
+    let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
     let run_id = home.find_run(&journal, &args.run)?;
-    if args.format == Format::Jsonl {
+    if args.format == Format::Jsonl && output.reports.are_none() {
         return events(&journal, run_id);
     }
     let state = home.replay(&journal, run_id)?;
-    if let Some(plan) = &state.plan {
-        return of_plan(args, plan, &home.results(&journal, plan)?);
-    }
-    let Some(run) = &state.run else {
-        return Err(CliError::usage(format!(
-            "run {} was written by a later release",
-            run_id.short()
-        ))
-        .hint("--format jsonl shows its events as they are"));
+    let runs = match &state.plan {
+        Some(plan) => home.runs(&journal, plan)?,
+        None => BTreeMap::new(),
     };
+    let (account, dir) = match (&state.plan, &state.run) {
+        (Some(plan), _) => (Account::of_plan(plan, &runs), &plan.spec.workspace),
+        (None, Some(run)) => (Account::of_run(run), &run.spec.workspace),
+        (None, None) => return Err(of_later_release(run_id)),
+    };
+    let code = output
+        .reports
+        .write(exit_code::VERIFIED, &account, &home, dir);
+    if code != exit_code::VERIFIED || output.reports.own_stdout() {
+        return Ok(code);
+    }
+    if args.format == Format::Jsonl {
+        return events(&journal, run_id);
+    }
+    match (&state.plan, &state.run) {
+        (Some(plan), _) => of_plan(args, plan, &results(&runs)),
+        (None, Some(run)) => of_run(args, &home, run, &state.unknown),
+        (None, None) => Ok(exit_code::VERIFIED),
+    }
+}
+
+fn of_run(args: &ShowArgs, home: &Home, run: &Run, unknown: &[String]) -> Result<u8, CliError> {
     let attempt = args
         .attempt
         .map(|number| attempt(run, number))
         .transpose()?;
     if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
         let output = output_of(attempt, args.check)?;
-        return print_output(&home.run_dir(run_id), output);
+        return print_output(&home.run_dir(run.run_id), output);
     }
     if args.diff {
-        return diff(&home, run, attempt);
+        return diff(home, run, attempt);
     }
     let detail = Detail {
         attempt: args.attempt,
@@ -55,8 +75,8 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         Format::Human => anstream::print!("{}", story::human(run, detail)),
         Format::Json | Format::Jsonl => json::print(&story::machine(run, detail)),
     }
-    if !state.unknown.is_empty() {
-        let unknown = state.unknown.join(", ");
+    if !unknown.is_empty() {
+        let unknown = unknown.join(", ");
         anstream::eprintln!(
             "events of a later release are not shown: {}",
             plain(&unknown)
@@ -79,6 +99,33 @@ fn of_plan(
         Format::Json | Format::Jsonl => json::print(&plan.result(runs)),
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// The story of a run as plain text, for readers that are no terminal.
+pub(super) fn told(run: &str, number: Option<u32>) -> Result<String, CliError> {
+    let home = Home::find(&environment())?;
+    let journal = home.journal_to_read()?;
+    let run_id = home.find_run(&journal, run)?;
+    let state = home.replay(&journal, run_id)?;
+    if let Some(plan) = &state.plan {
+        let runs = results(&home.runs(&journal, plan)?);
+        return Ok(strip_str(&output::plan::story(plan, &runs)).to_string());
+    }
+    let run = state.run.as_ref().ok_or_else(|| of_later_release(run_id))?;
+    if let Some(number) = number {
+        attempt(run, number)?;
+    }
+    let detail = Detail {
+        attempt: number,
+        prompt: false,
+    };
+    Ok(strip_str(&story::human(run, detail)).to_string())
+}
+
+fn of_later_release(run_id: RunId) -> CliError {
+    let short = run_id.short();
+    CliError::usage(format!("run {short} was written by a later release"))
+        .hint("--format jsonl shows its events as they are")
 }
 
 fn events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {

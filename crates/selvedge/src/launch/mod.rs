@@ -7,6 +7,7 @@ mod stage;
 
 use std::path::Path;
 
+use selvedge_core::export::Account;
 use selvedge_core::machine::{Control, Input, Run, State};
 use selvedge_core::model::{Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
@@ -15,16 +16,16 @@ use uuid::Uuid;
 use self::stage::{Stage, on_stage};
 use crate::error::CliError;
 use crate::local::Home;
-use crate::output::Format;
+use crate::output::Output;
 
 /// Begins a run and carries it through.
-pub(crate) fn begin(home: &Home, spec: &RunSpec, format: Format) -> Result<u8, CliError> {
+pub(crate) fn begin(home: &Home, spec: &RunSpec, output: &Output) -> Result<u8, CliError> {
     let run_id = RunId::new(Uuid::now_v7());
     let _lock = lock(home, &spec.workspace, run_id)?;
     let input = Input::Create {
         spec: Box::new(spec.clone()),
     };
-    on_stage(home, format, async |stage| {
+    on_stage(home, output, async |stage| {
         let state = stage.carry(run_id, spec, State::default(), input).await?;
         verdict(stage, &state)
     })
@@ -35,23 +36,23 @@ pub(crate) fn begin_plan(
     home: &Home,
     run_id: RunId,
     spec: PlanSpec,
-    format: Format,
+    output: &Output,
 ) -> Result<u8, CliError> {
     let _lock = lock(home, &spec.workspace, run_id)?;
-    on_stage(home, format, async |stage| {
+    on_stage(home, output, async |stage| {
         plan::begin(stage, run_id, spec).await
     })
 }
 
 /// Takes up a run, or a plan, that stopped before its end.
-pub(crate) fn resume(home: &Home, state: State, format: Format) -> Result<u8, CliError> {
+pub(crate) fn resume(home: &Home, state: State, output: &Output) -> Result<u8, CliError> {
     if let Some(run) = &state.run {
         refuse_to_resume(&state, run)?;
     }
     if state.plan.is_some() {
-        return go_on_with_plan(home, state, None, format);
+        return go_on_with_plan(home, state, None, output);
     }
-    go_on(home, state, Input::Resume, format)
+    go_on(home, state, Input::Resume, output)
 }
 
 /// Tells a run that stands still something, and carries it on from there; if it is a part of a plan,
@@ -60,17 +61,17 @@ pub(crate) fn go_on(
     home: &Home,
     state: State,
     input: Input,
-    format: Format,
+    output: &Output,
 ) -> Result<u8, CliError> {
     let Some(run) = state.run.clone() else {
         return Err(CliError::usage("the run's journal is empty"));
     };
     if let Some(part) = &run.spec.part_of {
         let plan = home.replay(&home.journal_to_read()?, part.plan)?;
-        return go_on_with_plan(home, plan, Some((state, input)), format);
+        return go_on_with_plan(home, plan, Some((state, input)), output);
     }
     let _lock = lock(home, &run.spec.workspace, run.run_id)?;
-    on_stage(home, format, async |stage| {
+    on_stage(home, output, async |stage| {
         let state = stage.carry(run.run_id, &run.spec, state, input).await?;
         verdict(stage, &state)
     })
@@ -81,7 +82,7 @@ fn go_on_with_plan(
     home: &Home,
     state: State,
     first: Option<(State, Input)>,
-    format: Format,
+    output: &Output,
 ) -> Result<u8, CliError> {
     let Some(plan) = &state.plan else {
         return Err(CliError::usage("the plan's journal is empty"));
@@ -91,7 +92,7 @@ fn go_on_with_plan(
         return Err(finished(plan.run_id, outcome));
     }
     let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
-    on_stage(home, format, async |stage| {
+    on_stage(home, output, async |stage| {
         plan::go_on(stage, state, first).await
     })
 }
@@ -150,8 +151,10 @@ fn verdict(stage: &Stage<'_>, state: &State) -> Result<u8, CliError> {
         return Err(CliError::infrastructure("the run has no state"));
     };
     stage.watch.run_over(run);
-    Ok(match run.outcome() {
+    let code = match run.outcome() {
         Outcome::Interrupted if run.control == Control::Suspended => stage.signals.code(),
         outcome => outcome.exit_code(),
-    })
+    };
+    let (reports, account) = (&stage.output.reports, Account::of_run(run));
+    Ok(reports.write(code, &account, stage.home, &run.spec.workspace))
 }

@@ -3,6 +3,7 @@
 //! What was decided is durable before it is done: a subtask has begun once the plan's journal names its
 //! run, so whoever takes the plan up again finds that run, or begins it.
 
+use selvedge_core::export::Account;
 use selvedge_core::machine::{Input, Run, State, evolve};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, RunId, SubtaskEnd,
@@ -15,7 +16,7 @@ use uuid::Uuid;
 
 use super::stage::Stage;
 use crate::error::CliError;
-use crate::local::JournalSink;
+use crate::local::{JournalSink, results};
 
 /// Begins a plan.
 pub(super) async fn begin(
@@ -74,13 +75,16 @@ async fn carry(stage: &Stage<'_>, mut book: Book<'_>) -> Result<u8, CliError> {
         }
     }
     let plan = book.plan()?;
-    let runs = stage.home.results(&stage.home.journal()?, plan)?;
-    stage.watch.plan_over(plan, &runs);
-    let (outcome, _) = plan.conclusion(&runs);
-    Ok(match outcome {
+    let runs = stage.home.runs(&stage.home.journal()?, plan)?;
+    let results = results(&runs);
+    stage.watch.plan_over(plan, &results);
+    let (outcome, _) = plan.conclusion(&results);
+    let code = match outcome {
         Outcome::Interrupted => stage.signals.code(),
         outcome => outcome.exit_code(),
-    })
+    };
+    let (reports, account) = (&stage.output.reports, Account::of_plan(plan, &runs));
+    Ok(reports.write(code, &account, stage.home, &plan.spec.workspace))
 }
 
 /// One subtask's run, begun or taken up again, as far as it goes by itself.

@@ -10,7 +10,7 @@ use selvedge_engine::{DriveError, Driver, Site};
 use super::signals::Signals;
 use crate::error::CliError;
 use crate::local::{Home, JournalSink};
-use crate::output::{Format, Watch, watch};
+use crate::output::{Output, Watch, watch};
 
 /// How long the supervisors of a run that died may take to end its processes.
 const OLD_TREE: Duration = Duration::from_secs(15);
@@ -18,12 +18,13 @@ const OLD_TREE: Duration = Duration::from_secs(15);
 /// Where runs take place: what keeps them, who watches, who may stop them.
 pub(super) struct Stage<'a> {
     pub(super) home: &'a Home,
-    pub(super) watch: Box<dyn Watch>,
+    pub(super) output: &'a Output,
+    pub(super) watch: Box<dyn Watch + 'a>,
     pub(super) signals: Signals,
 }
 
 /// Sets the stage for as long as something takes place on it.
-pub(super) fn on_stage<F>(home: &Home, format: Format, play: F) -> Result<u8, CliError>
+pub(super) fn on_stage<F>(home: &Home, output: &Output, play: F) -> Result<u8, CliError>
 where
     F: AsyncFnOnce(&Stage<'_>) -> Result<u8, CliError>,
 {
@@ -35,7 +36,8 @@ where
     let code = runtime.block_on(async {
         let stage = Stage {
             home,
-            watch: watch(format),
+            output,
+            watch: watch(output),
             signals: Signals::listen()?,
         };
         play(&stage).await

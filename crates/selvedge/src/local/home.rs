@@ -101,18 +101,23 @@ impl Home {
         Ok(state)
     }
 
-    /// How the runs of a plan's subtasks stand.
-    pub(crate) fn results(
+    /// The runs of a plan's subtasks, as far as they have begun.
+    pub(crate) fn runs(
         &self,
         journal: &SqliteJournal,
         plan: &Plan,
-    ) -> Result<BTreeMap<RunId, RunResult>, CliError> {
+    ) -> Result<BTreeMap<RunId, Run>, CliError> {
         let begun = plan.parts.iter().filter_map(|part| part.run_id);
-        let mut results = BTreeMap::new();
+        let mut runs = BTreeMap::new();
         for run_id in begun {
             let state = self.replay(journal, run_id)?;
-            results.extend(state.run.as_ref().map(|run| (run_id, Run::result(run))));
+            runs.extend(state.run.map(|run| (run_id, run)));
         }
-        Ok(results)
+        Ok(runs)
     }
+}
+
+/// How runs stand.
+pub(crate) fn results(runs: &BTreeMap<RunId, Run>) -> BTreeMap<RunId, RunResult> {
+    runs.iter().map(|(id, run)| (*id, run.result())).collect()
 }

@@ -3,5 +3,5 @@
 mod home;
 mod journal;
 
-pub(crate) use home::Home;
+pub(crate) use home::{Home, results};
 pub(crate) use journal::JournalSink;

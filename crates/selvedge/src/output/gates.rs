@@ -2,8 +2,8 @@
 
 use selvedge_core::model::{GateReport, Judgement};
 
-use super::amounts::{cost, duration};
 use super::{one_line, style};
+use selvedge_core::words::{cost, duration};
 
 /// A tier's verdict, then each judge's, then what is wrong.
 pub(crate) fn judged(gate: &GateReport) -> String {

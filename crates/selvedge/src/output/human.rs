@@ -15,26 +15,29 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
-use super::amounts::{cost, counted, duration, tokens};
 use super::gates::judged;
-use super::words::{guarded, mark, marks, outcome_word, session_word};
-use super::{Watch, indented, one_line, plan, style};
+use super::words::{guarded, mark, outcome_word, session_word};
+use super::{Reports, Watch, indented, last_word, one_line, plan, style};
+use selvedge_core::words::{cost, counted, duration, marks, tokens};
 
 /// How much of an activity the moving line shows, in characters.
 const ACTIVITY_WIDTH: usize = 72;
 
 /// Watches a run for people. Everything goes to standard error but the verdict.
-pub(crate) struct Human {
+pub(crate) struct Human<'a> {
+    /// What is written for others, which may have standard output to itself.
+    reports: &'a Reports,
     /// What moves; hidden where standard error is no terminal.
     spinner: Mutex<ProgressBar>,
     /// What the attempts before this one have cost.
     spent: Mutex<Cost>,
 }
 
-impl Human {
+impl<'a> Human<'a> {
     /// Nothing is shown until something happens.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn beside(reports: &'a Reports) -> Self {
         Self {
+            reports,
             spinner: Mutex::new(ProgressBar::hidden()),
             spent: Mutex::new(Cost::ZERO),
         }
@@ -192,7 +195,7 @@ impl Human {
     }
 }
 
-impl Progress for Human {
+impl Progress for Human<'_> {
     fn activity(&self, activity: Activity) {
         let moving = |text: String| self.spinner().set_message(text);
         match activity {
@@ -234,7 +237,7 @@ impl Progress for Human {
     }
 }
 
-impl Observer for Human {
+impl Observer for Human<'_> {
     fn event(&self, envelope: &Envelope, run: &Run) {
         match &envelope.event {
             Event::RunCreated { .. } => self.say(head(run)),
@@ -288,9 +291,9 @@ impl Observer for Human {
     }
 }
 
-impl Watch for Human {
+impl Watch for Human<'_> {
     fn run_over(&self, run: &Run) {
-        anstream::print!("{}", verdict(run));
+        last_word(self.reports, &verdict(run));
     }
 
     fn plan(&self, envelope: &Envelope, plan: &Plan) {
@@ -306,7 +309,7 @@ impl Watch for Human {
     }
 
     fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
-        anstream::print!("{}", plan::verdict(plan, runs));
+        last_word(self.reports, &plan::verdict(plan, runs));
     }
 }
 

@@ -3,11 +3,12 @@
 //! Whatever an agent, a check or a repository printed passes through [`plain`] before it reaches a
 //! terminal. Machine formats own standard output alone; everything else goes to standard error.
 
-pub(crate) mod amounts;
+pub(crate) mod file;
 pub(crate) mod gates;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod plan;
+mod reports;
 pub(crate) mod story;
 pub(crate) mod style;
 mod text;
@@ -20,6 +21,7 @@ use selvedge_core::model::{Envelope, RunId, RunResult};
 use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 
+pub(crate) use reports::Reports;
 pub(crate) use text::{indented, one_line, plain};
 
 /// How a command speaks.
@@ -47,10 +49,37 @@ pub(crate) trait Watch: Observer {
 }
 
 /// Who watches for a way of speaking.
-pub(crate) fn watch(format: Format) -> Box<dyn Watch> {
-    match format {
-        Format::Human => Box::new(human::Human::new()),
+pub(crate) fn watch(output: &Output) -> Box<dyn Watch + '_> {
+    match output.format {
+        Format::Human => Box::new(human::Human::beside(&output.reports)),
         Format::Json => Box::new(json::Machine { events: false }),
         Format::Jsonl => Box::new(json::Machine { events: true }),
+    }
+}
+
+/// All that a command says: how it speaks, and what it writes for others.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// How it speaks.
+    pub(crate) format: Format,
+    /// What it writes for others.
+    pub(crate) reports: Reports,
+}
+
+impl From<Format> for Output {
+    fn from(format: Format) -> Self {
+        Self {
+            format,
+            ..Self::default()
+        }
+    }
+}
+
+/// The last word for people: on standard output, unless a report has that to itself.
+pub(crate) fn last_word(reports: &Reports, text: &str) {
+    if reports.own_stdout() {
+        anstream::eprint!("{text}");
+    } else {
+        anstream::print!("{text}");
     }
 }

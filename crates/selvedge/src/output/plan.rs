@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use selvedge_core::model::{Outcome, PlannedSubtask, RunId, RunResult, SubtaskEnd, TreeId};
 use selvedge_core::plan::{Part, Plan};
 
-use super::amounts::{cost, counted, duration, tokens};
 use super::words::outcome_word;
 use super::{indented, one_line, style};
+use selvedge_core::words::{cost, counted, duration, tokens};
 
 /// How much of a subtask's name is shown, in characters.
 const ID_WIDTH: usize = 24;

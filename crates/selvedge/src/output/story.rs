@@ -7,11 +7,11 @@ use selvedge_core::model::{CheckReport, Closing, Evidence, Processes, Timestamp}
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::amounts::{cost, counted, duration, tokens};
 use super::gates::judged;
 use super::human::verdict;
-use super::words::{guarded, mark, marks, rests_on, session_word};
+use super::words::{guarded, mark, rests_on, session_word};
 use super::{indented, one_line, style};
+use selvedge_core::words::{cost, counted, duration, marks, tokens};
 
 /// How much of an agent's last words a story shows, in characters.
 const LAST_WORDS: usize = 600;

@@ -1,10 +1,9 @@
-//! What statuses, marks and findings are called, in one line each: the same words live and in the
+//! What statuses and findings are called, in one line each: the same words live and in the
 //! story of a run.
 
 use selvedge_core::guard::{Action, Finding, Strength};
-use selvedge_core::model::{CheckReport, CheckStatus, Evidence, Outcome, SessionStatus};
+use selvedge_core::model::{CheckStatus, Evidence, Outcome, SessionStatus};
 
-use super::amounts::counted;
 use super::{one_line, style};
 
 /// What the guard noticed, in a line.
@@ -26,31 +25,6 @@ pub(crate) fn guarded(finding: &Finding) -> String {
         Action::Flag => "",
     };
     format!("  {sign} {what}{done}")
-}
-
-/// What the baseline, the reruns and the attempts before make of a check, in words.
-pub(crate) fn marks(check: &CheckReport) -> Option<String> {
-    let marks = check.marks;
-    let reason = || check.reason.clone().unwrap_or_default();
-    if marks.weakened || marks.flaky {
-        return Some(reason());
-    }
-    if marks.preexisting && check.status == CheckStatus::Pass {
-        return Some(reason());
-    }
-    let fixed = check.fixed_tests.len() as u64;
-    let parts = [
-        (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
-        (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
-        marks
-            .regression
-            .then(|| "a regression: it passed before".to_owned()),
-        marks
-            .preexisting
-            .then(|| "failed in the same way before the work began".to_owned()),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// What a verdict rests on, in words.

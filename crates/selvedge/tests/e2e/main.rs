@@ -10,6 +10,7 @@
     reason = "a test that cannot go on must stop, and say why"
 )]
 
+mod callers;
 mod claude_code;
 #[path = "../it/corrected.rs"]
 mod corrected;

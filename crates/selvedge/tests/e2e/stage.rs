@@ -11,10 +11,10 @@ use crate::corrected::{CHECK, TASK, configure};
 const PROGRAMS: &str = "SELVEDGE_E2E_PROGRAMS";
 
 /// The model that the agent asks for.
-const MODEL: &str = "claude-sonnet-4-5";
+pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 
 /// Where an agent's program is. Fails when the suite was started without them.
-fn program(name: &str) -> PathBuf {
+pub(crate) fn program(name: &str) -> PathBuf {
     let installed = std::env::var_os(PROGRAMS).map(|folder| PathBuf::from(folder).join(name));
     installed
         .filter(|program| program.is_file())

@@ -1,9 +1,10 @@
-//! Durations, money and counts as people read them.
+//! Durations, money, counts, hashes and marks as people read them: the same words in a terminal and in the
+//! reports that others read.
 
-use selvedge_core::model::{Cost, CostSource, Usage};
+use crate::model::{CheckReport, CheckStatus, Cost, CostSource, Usage};
 
 /// "350 ms", "4.2 s", "1 min 12 s", "2 h 5 min".
-pub(crate) fn duration(millis: u64) -> String {
+pub fn duration(millis: u64) -> String {
     let seconds = millis / 1000;
     match seconds {
         0 => format!("{millis} ms"),
@@ -15,7 +16,7 @@ pub(crate) fn duration(millis: u64) -> String {
 }
 
 /// "$0.0423", with where it comes from when that is not the agent itself.
-pub(crate) fn cost(cost: Cost) -> String {
+pub fn cost(cost: Cost) -> String {
     let usd = cost
         .micro_usd
         .map(|amount| format!("${:.4}", amount.as_usd()));
@@ -28,7 +29,7 @@ pub(crate) fn cost(cost: Cost) -> String {
 }
 
 /// "1,234 tokens in, 56 out".
-pub(crate) fn tokens(usage: &Usage) -> String {
+pub fn tokens(usage: &Usage) -> String {
     format!(
         "{} tokens in, {} out",
         grouped(usage.tokens_in()),
@@ -37,12 +38,46 @@ pub(crate) fn tokens(usage: &Usage) -> String {
 }
 
 /// A count and its noun: "1 check", "3 checks".
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {
         format!("{} {noun}s", grouped(count))
     }
+}
+
+/// What the baseline, the reruns and the attempts before make of a check, in words.
+pub fn marks(check: &CheckReport) -> Option<String> {
+    let marks = check.marks;
+    let reason = || check.reason.clone().unwrap_or_default();
+    if marks.weakened || marks.flaky {
+        return Some(reason());
+    }
+    if marks.preexisting && check.status == CheckStatus::Pass {
+        return Some(reason());
+    }
+    let fixed = check.fixed_tests.len() as u64;
+    let parts = [
+        (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
+        (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
+        marks
+            .regression
+            .then(|| "a regression: it passed before".to_owned()),
+        marks
+            .preexisting
+            .then(|| "failed in the same way before the work began".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }
 
 fn grouped(number: u64) -> String {
@@ -60,7 +95,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_core::model::MicroUsd;
+    use crate::model::MicroUsd;
 
     use super::*;
 
@@ -72,6 +107,7 @@ mod tests {
             [1, 999, 1000, 1_234_567].map(grouped),
             ["1", "999", "1,000", "1,234,567"]
         );
+        assert_eq!(hex(&[0, 7, 0xab]), "0007ab");
         assert_eq!(cost(Cost::UNKNOWN), "cost unknown");
         let lower_bound = Cost::reported(MicroUsd(20_000)) + Cost::UNKNOWN;
         assert_eq!(cost(lower_bound), "at least $0.0200 (not known in full)");

@@ -1,0 +1,248 @@
+//! An account of what was verified: of a run with all its attempts, or of one verification by itself.
+
+use std::collections::BTreeMap;
+
+use crate::machine::{Attempt, Run};
+use crate::model::{
+    Closing, Cost, Outcome, Report, ReportStatus, RunId, SessionOutcome, Step, Timestamp, Usage,
+};
+use crate::plan::Plan;
+use crate::words::counted;
+
+/// What is told, whoever wants to read it.
+#[derive(Debug, Clone)]
+pub struct Account<'a> {
+    /// `run 4f2a9c1e`, `plan 4f2a9c1e`, or `verification`.
+    pub title: String,
+    /// What was to be done.
+    pub task: Option<&'a str>,
+    /// Who did it.
+    pub agent: Option<&'a str>,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// All attempts in order, those of a plan's subtasks one after the other; one for a verification.
+    pub attempts: Vec<Told<'a>>,
+    /// What it cost, where an agent was at work.
+    pub cost: Option<(Cost, Usage)>,
+    /// What could not be done or known.
+    pub warnings: Vec<String>,
+}
+
+/// One attempt, or the one verification.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// The subtask of a plan that it was made for.
+    pub subtask: Option<&'a str>,
+    /// 1, 2, 3 … in a run; nothing for a verification by itself.
+    pub number: Option<u32>,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// The session's account, where an agent was at work and its session has ended.
+    pub session: Option<&'a SessionOutcome>,
+    /// How it was closed.
+    pub closing: Option<Closing>,
+    /// What the checks and the tiers above them said.
+    pub report: Option<&'a Report>,
+    /// What the checks of the report are.
+    pub steps: &'a [Step],
+    /// Whether its report is about what stands in the workspace: of its run, it is the attempt that was
+    /// delivered, or else the last that was verified.
+    pub stands: bool,
+}
+
+/// How it ended, in the four ways that matter to whoever acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// All that was asked for holds.
+    Verified,
+    /// Nothing was looked at.
+    Unchecked,
+    /// Something does not hold, or a person has to decide.
+    NotVerified,
+    /// It did not come to a judgement: the agent or the machinery failed, or it was stopped.
+    NotJudged,
+}
+
+/// How it ended, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// In one of four ways.
+    pub standing: Standing,
+    /// The outcome's own words: "max retries exhausted".
+    pub word: String,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+impl<'a> Account<'a> {
+    /// Of a run, as it ended or stands.
+    pub fn of_run(run: &'a Run) -> Self {
+        let (outcome, reason) = run.conclusion();
+        Self {
+            title: format!("run {}", run.run_id.short()),
+            task: Some(&run.spec.description),
+            agent: Some(&run.spec.agent.name),
+            verdict: Verdict {
+                standing: standing(outcome),
+                word: outcome.as_str().replace('_', " "),
+                reason,
+            },
+            attempts: told(run, None),
+            cost: Some((run.cost(), run.usage())),
+            warnings: run.warnings(),
+        }
+    }
+
+    /// Of a plan, as it ended or stands, with the runs of its subtasks as far as they have begun.
+    pub fn of_plan(plan: &'a Plan, runs: &'a BTreeMap<RunId, Run>) -> Self {
+        let results = runs.iter().map(|(id, run)| (*id, run.result()));
+        let (outcome, reason) = plan.conclusion(&results.collect());
+        let begun = plan.subtasks().filter_map(|(subtask, part)| {
+            let run = runs.get(&part.run_id?)?;
+            Some((subtask.id.as_str(), run))
+        });
+        let begun: Vec<(&str, &Run)> = begun.collect();
+        Self {
+            title: format!("plan {}", plan.run_id.short()),
+            task: Some(&plan.spec.description),
+            agent: None,
+            verdict: Verdict {
+                standing: standing(outcome),
+                word: outcome.as_str().replace('_', " "),
+                reason,
+            },
+            attempts: begun
+                .iter()
+                .flat_map(|(id, run)| told(run, Some(*id)))
+                .collect(),
+            cost: Some((plan.cost(), plan.usage())),
+            warnings: begun.iter().flat_map(|(_, run)| run.warnings()).collect(),
+        }
+    }
+
+    /// Of a verification by itself.
+    pub fn of_verification(report: &'a Report, steps: &'a [Step]) -> Self {
+        let told = Told {
+            subtask: None,
+            number: None,
+            began_at: report.started_at,
+            session: None,
+            closing: None,
+            report: Some(report),
+            steps,
+            stands: true,
+        };
+        Self {
+            title: "verification".to_owned(),
+            task: None,
+            agent: None,
+            verdict: Verdict::of_report(report),
+            attempts: vec![told],
+            cost: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What whoever looks at the workspace has before them: of each run the attempt that stands.
+    pub fn standing(&self) -> impl Iterator<Item = (&Told<'a>, &'a Report)> {
+        let stands = self.attempts.iter().filter(|told| told.stands);
+        stands.filter_map(|told| Some((told, told.report?)))
+    }
+}
+
+/// The attempts of a run.
+fn told<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Told<'a>> {
+    let delivered = run.decided.as_ref().and_then(|decided| decided.delivered);
+    let last = run
+        .reported()
+        .next_back()
+        .map(|(attempt, _)| attempt.run_number);
+    let one = |attempt: &'a Attempt| Told {
+        subtask,
+        number: Some(attempt.run_number),
+        began_at: attempt.began_at,
+        session: attempt.session.as_ref(),
+        closing: attempt.closing,
+        report: attempt.report.as_ref(),
+        steps: run.spec.steps(),
+        stands: delivered.or(last) == Some(attempt.run_number),
+    };
+    run.attempts.iter().map(one).collect()
+}
+
+impl Told<'_> {
+    /// What people call it.
+    pub fn name(&self) -> String {
+        let name = match self.number {
+            Some(number) => format!("attempt {number}"),
+            None => "verification".to_owned(),
+        };
+        match self.subtask {
+            Some(subtask) => format!("{subtask}: {name}"),
+            None => name,
+        }
+    }
+
+    /// Wall time of session, checks and judges, in milliseconds.
+    pub fn duration_ms(&self) -> u64 {
+        let session = self.session.map_or(0, |session| session.duration_ms);
+        let checked = self.report.map_or(0, |report| report.duration_ms);
+        let judged = self.report.iter().flat_map(|report| &report.gates);
+        judged
+            .map(|gate| gate.duration_ms)
+            .fold(session.saturating_add(checked), u64::saturating_add)
+    }
+}
+
+impl Verdict {
+    /// What a report says by itself, where there is no run that draws conclusions from it.
+    pub fn of_report(report: &Report) -> Self {
+        let summary = report.summary;
+        let of_total = |count: u32, what: &str| {
+            let total = counted(summary.total.into(), "check");
+            format!("{count} of {total} {what}")
+        };
+        let (standing, word, reason) = match report.status {
+            ReportStatus::Pass => {
+                let passed = counted(summary.passed.into(), "check");
+                (Standing::Verified, "verified", format!("{passed} passed"))
+            }
+            ReportStatus::Skip | ReportStatus::AutoPass => {
+                let reason = "there was nothing to check".to_owned();
+                (Standing::Unchecked, "unchecked", reason)
+            }
+            ReportStatus::Fail | ReportStatus::Timeout => {
+                let reason = of_total(summary.failed, "failed");
+                (Standing::NotVerified, "not verified", reason)
+            }
+            ReportStatus::Error => {
+                let reason = of_total(summary.errors, "could not be run");
+                (Standing::NotJudged, "infrastructure", reason)
+            }
+        };
+        Self {
+            standing,
+            word: word.to_owned(),
+            reason,
+        }
+    }
+}
+
+fn standing(outcome: Outcome) -> Standing {
+    match outcome {
+        Outcome::Verified => Standing::Verified,
+        Outcome::Unchecked => Standing::Unchecked,
+        Outcome::MaxRetriesExhausted
+        | Outcome::Stuck
+        | Outcome::Tampered
+        | Outcome::NeedsReview => Standing::NotVerified,
+        Outcome::Failed
+        | Outcome::CannotSatisfy
+        | Outcome::Timeout
+        | Outcome::TurnLimit
+        | Outcome::Budget
+        | Outcome::InfraFailed
+        | Outcome::Interrupted
+        | Outcome::Cancelled => Standing::NotJudged,
+    }
+}

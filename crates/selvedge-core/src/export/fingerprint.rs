@@ -1,0 +1,26 @@
+//! A name for a remark that stays the same while lines move, so that a code host knows it again.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+
+use super::remark::Remark;
+use crate::words::hex;
+
+/// One fingerprint for each remark, all of them different.
+pub(super) fn fingerprints(remarks: &[Remark]) -> Vec<String> {
+    let mut seen: HashMap<[u8; 32], u32> = HashMap::new();
+    let one = |remark: &Remark| {
+        let path = remark.place.as_ref().map_or("", |place| &place.path);
+        let mut hash = Sha256::new();
+        for part in [&remark.rule, &remark.title, path, &remark.text] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let same = seen.entry(hash.clone().finalize().into()).or_default();
+        hash.update(same.to_be_bytes());
+        *same += 1;
+        hex(&hash.finalize()[..16])
+    };
+    remarks.iter().map(one).collect()
+}

@@ -1,0 +1,127 @@
+//! SARIF 2.1.0: one run with a result for each remark, in the subset that code hosts read. Only the
+//! attempt whose tree stands in the workspace is told, for results annotate that tree.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::account::{Account, Standing};
+use super::fingerprint::fingerprints;
+use super::place::{Place, Places};
+use super::remark::{Level, Remark, remarks};
+
+/// The schema that the log claims to keep.
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// The log as JSON text. `version` is the program's own.
+pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> String {
+    let remarks = remarks(account, places);
+    let rules: BTreeMap<&str, &Remark> = remarks
+        .iter()
+        .rev()
+        .map(|remark| (remark.rule.as_str(), remark))
+        .collect();
+    let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
+    let named = fingerprints(&remarks);
+    let results: Vec<Value> = remarks
+        .iter()
+        .zip(named)
+        .map(|(remark, fingerprint)| {
+            let place = remark.place.clone().unwrap_or_else(|| places.anywhere());
+            let mut result = json!({
+                "ruleId": remark.rule,
+                "ruleIndex": index[remark.rule.as_str()],
+                "level": level(remark.level),
+                "message": { "text": format!("{}: {}", remark.title, remark.text) },
+                "locations": [{ "physicalLocation": location(&place) }],
+                "partialFingerprints": { "selvedge/v1": fingerprint },
+            });
+            if remark.is_tolerated {
+                result["suppressions"] = json!([{
+                    "kind": "external",
+                    "status": "accepted",
+                    "justification": "it failed before the work began, and the task tolerates it",
+                }]);
+            }
+            result
+        })
+        .collect();
+    let rules: Vec<Value> = rules.keys().map(|rule| described(rule)).collect();
+    let verdict = &account.verdict;
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "Selvedge",
+                "semanticVersion": version,
+                "rules": rules,
+            }},
+            "originalUriBaseIds": {
+                "%SRCROOT%": { "description": { "text": "the root of the repository" } },
+            },
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                // Whether it came to a judgement, whatever that judgement is.
+                "executionSuccessful": verdict.standing != Standing::NotJudged,
+                "toolExecutionNotifications": [{
+                    "level": if verdict.standing == Standing::Verified { "note" } else { "error" },
+                    "message": { "text": format!("{}: {}", verdict.word, verdict.reason) },
+                }],
+            }],
+            "results": results,
+            "properties": {
+                "selvedge": {
+                    "of": account.title,
+                    "verdict": verdict.word,
+                    "reason": verdict.reason,
+                    "attempts": account.attempts.len(),
+                },
+            },
+        }],
+    });
+    serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Note => "note",
+    }
+}
+
+fn described(rule: &str) -> Value {
+    json!({
+        "id": rule,
+        "shortDescription": { "text": format!("Selvedge: {rule}") },
+    })
+}
+
+fn location(place: &Place) -> Value {
+    let mut location = json!({
+        "artifactLocation": { "uri": uri(&place.path), "uriBaseId": "%SRCROOT%" },
+    });
+    if let Some(line) = place.line {
+        location["region"] = json!({ "startLine": line });
+        if let Some(column) = place.column {
+            location["region"]["startColumn"] = column.into();
+        }
+    }
+    location
+}
+
+/// A path as a relative reference: what is not plain is percent-encoded, byte by byte.
+fn uri(path: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if plain(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri += &format!("%{byte:02X}");
+        }
+    }
+    uri
+}

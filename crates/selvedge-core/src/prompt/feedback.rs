@@ -1,0 +1,79 @@
+//! What an agent that had the checks run itself is told when they fail: in a hook, or as the answer
+//! of a tool. A correction without a run: no attempts, no history, the same fences.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use askama::Template;
+
+use super::untrusted::{clean, fence, head_within, one_line};
+use crate::model::{CheckReport, CheckStatus, Report};
+
+/// Checks that are named of each sort; the rest are counted.
+const NAMED: usize = 8;
+/// Longest name or reason, in characters.
+const LINE: usize = 100;
+
+#[derive(Template)]
+#[template(path = "feedback.txt", escape = "none")]
+struct Feedback {
+    failed: usize,
+    total: usize,
+    fence: String,
+    checks: Vec<Failed>,
+    left_out: usize,
+    passed: Vec<String>,
+}
+
+struct Failed {
+    title: String,
+    status: &'static str,
+    reason: Option<String>,
+    digest: Option<String>,
+}
+
+/// The checks of a report that do not hold, with digests that share `tokens`. Fair shares: what one
+/// does not need goes to those after it.
+pub fn feedback(report: &Report, tokens: usize) -> String {
+    let stands =
+        |check: &&CheckReport| check.status == CheckStatus::Error || check.status.is_failure();
+    let failed: Vec<&CheckReport> = report.checks.iter().filter(stands).collect();
+    let shown = failed.len().min(NAMED);
+    let mut left = tokens;
+    let mut checks = Vec::new();
+    for (index, check) in failed.iter().take(NAMED).enumerate() {
+        let share = left / (shown - index);
+        let digest = check
+            .digest
+            .as_deref()
+            .map(|text| head_within(&clean(text), share));
+        left -= digest
+            .as_deref()
+            .map_or(0, selvedge_digest::estimate_tokens)
+            .min(left);
+        checks.push(Failed {
+            title: one_line(check.label(), LINE),
+            status: check.status.label(),
+            reason: check.reason.as_deref().map(|it| one_line(it, LINE)),
+            digest,
+        });
+    }
+    let passed = report.checks.iter();
+    let passed = passed.filter(|check| check.status == CheckStatus::Pass);
+    let passed = passed
+        .take(NAMED)
+        .map(|check| one_line(check.label(), LINE));
+    let bodies = checks.iter().filter_map(|check| check.digest.as_deref());
+    let mut seed = DefaultHasher::new();
+    bodies.clone().for_each(|body| body.hash(&mut seed));
+    let fence = fence(seed.finish(), &bodies);
+    let feedback = Feedback {
+        failed: failed.len(),
+        total: report.checks.len(),
+        fence,
+        left_out: failed.len() - shown,
+        passed: passed.collect(),
+        checks,
+    };
+    feedback.render().unwrap_or_default()
+}
