@@ -15,6 +15,30 @@
 //! assert!(digest.tokens_estimated <= 500);
 //! ```
 //!
+//! A program that runs a command copies its output into the [`Digester`], which is an
+//! [`io::Write`](std::io::Write), and reads the records:
+//!
+//! ```
+//! use std::io;
+//!
+//! use selvedge_digest::{Digester, Exit, FailureKind, Hints};
+//!
+//! # fn main() -> io::Result<()> {
+//! // In life the output of a child process, and its exit status.
+//! let mut output = "src/a.c:3:7: error: expected ';'\nmake: *** [a.o] Error 1\n".as_bytes();
+//! let mut digester = Digester::new(Hints::command("make"));
+//! io::copy(&mut output, &mut digester)?;
+//! let analysis = digester.finish(Exit::Code(2));
+//!
+//! let failure = &analysis.failures[0];
+//! assert_eq!(failure.kind, FailureKind::Compile);
+//! assert_eq!(failure.file.as_deref(), Some("src/a.c"));
+//! assert_eq!((failure.line, failure.column), (Some(3), Some(7)));
+//! assert_eq!(failure.summary, "expected ';'");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The status of a run comes from its exit code, never from parsed text: a failing exit never
 //! renders as success, whatever the log says.
 
@@ -40,3 +64,8 @@ pub use digester::{Digester, Exit, Hints, analyse};
 pub use formats::formats;
 pub use last_green::LastGreen;
 pub use record::{Failure, FailureKind, SUMMARY_CHARS, Source, TestIds, TestSummary};
+
+/// The examples of the README are true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -121,7 +121,7 @@ fn is_place(mark: u8, digit: u8) -> u8 {
 
 /// Stems rather than words, so that one pattern stands for both cases of a first letter. None is
 /// shorter than four bytes: the scan looks at four at a time, and short ones would make it stumble.
-const TABLE: [(&str, Signals); 63] = [
+const TABLE: [(&str, Signals); 64] = [
     ("rror", Signals::ERROR),
     ("RROR", Signals::ERROR),
     ("fail", Signals::FAIL),
@@ -162,6 +162,7 @@ const TABLE: [(&str, Signals); 63] = [
     ("nvalid", Signals::TROUBLE),
     ("issing", Signals::TROUBLE),
     ("enied", Signals::TROUBLE),
+    ("Is a directory", Signals::TROUBLE),
     ("efused", Signals::TROUBLE),
     ("imeout", Signals::TROUBLE),
     ("imed out", Signals::TROUBLE),

@@ -161,7 +161,10 @@ fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
 /// Rules and frames that tools draw, and marks of CI services, explain nothing.
 fn says_something(text: &str) -> bool {
     let drawn = |c: char| !c.is_alphanumeric() && c != '^';
-    !text.chars().all(drawn) && !is_marker(text)
+    let said = ["[ERROR]", "[INFO]", "[WARNING]"]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark));
+    !said.unwrap_or(text).chars().all(drawn) && !is_marker(text)
 }
 
 /// For each line whether it is new since the last output that passed, or near one that is. Where

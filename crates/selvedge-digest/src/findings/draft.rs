@@ -1,6 +1,7 @@
 //! A failure that is still being read.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use super::{Found, Severity};
 use crate::last_green::Key;
@@ -100,6 +101,11 @@ impl Draft {
         self.tail.push_back(text.to_owned());
     }
 
+    /// The lines of the log that it was read from so far.
+    pub(crate) fn lines(&self) -> RangeInclusive<u64> {
+        self.first..=self.last
+    }
+
     /// Takes a line as a part of the failure that nobody needs to read.
     pub(crate) fn skip(&mut self, line: &Line<'_>) {
         self.last = line.number;
@@ -118,6 +124,11 @@ impl Draft {
             None if text.trim().is_empty() => {}
             none => *none = Some(clip(text.trim_start(), MESSAGE_BYTES).to_owned()),
         }
+    }
+
+    /// What it comes to in one line, where the message does not begin with that.
+    pub(crate) fn summary(&mut self, text: &str) {
+        self.failure.summary = summary(text);
     }
 
     /// Where the failure is, unless that is known already.
@@ -183,13 +194,32 @@ fn summary(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let line = match lines.next() {
-        Some(next) if first.ends_with(':') && first.contains(' ') => format!("{first} {next}"),
+        Some(next) if announces(first) => format!("{first} {next}"),
+        Some(next) if expects(first, next) => format!("{first}, {next}"),
         _ => first.to_owned(),
     };
     match line.char_indices().nth(SUMMARY_CHARS) {
         None => line,
         Some(_) => line.chars().take(SUMMARY_CHARS - 1).chain(['…']).collect(),
     }
+}
+
+/// Whether a line only says that something follows; the bare class of an exception says more.
+fn announces(line: &str) -> bool {
+    let bare = !line.contains([' ', '.']) && !line.eq_ignore_ascii_case("expected:");
+    line.ends_with(':') && !bare
+}
+
+/// Whether one line tells what was expected, and the next what came instead.
+fn expects(first: &str, next: &str) -> bool {
+    let begins = |line: &str, words: &[&str]| {
+        words.iter().any(|word| {
+            let head = line.get(..word.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+        })
+    };
+    begins(first, &["expected:"]) && begins(next, &["actual:", "got:", "received:"])
+        || begins(first, &["got:"]) && begins(next, &["expected:"])
 }
 
 fn clip(text: &str, bytes: usize) -> &str {

@@ -61,10 +61,19 @@ pub(crate) struct Findings {
     reports: u64,
     tools: Vec<&'static str>,
     notes: Vec<String>,
+    /// Lines that are told by other words, or are made for machines.
+    told: Vec<RangeInclusive<u64>>,
     pub(crate) runs: Runs,
 }
 
 impl Findings {
+    /// Nobody needs to read these lines: what they say is recorded.
+    pub(crate) fn told(&mut self, lines: RangeInclusive<u64>) {
+        if self.told.len() < DISTINCT {
+            self.told.push(lines);
+        }
+    }
+
     /// Says something that does not add up, once.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
@@ -108,6 +117,20 @@ impl Findings {
         })
     }
 
+    /// Whether the failure of a test was found, whatever group its id names before it.
+    pub(crate) fn knows_test(&self, id: &str) -> bool {
+        self.found.iter().any(|found| {
+            let known = found.failure.id.as_deref();
+            known.is_some_and(|known| {
+                let rest = known.strip_suffix(id);
+                rest.is_some_and(|group| group.is_empty() || group.ends_with(" > "))
+                    || known
+                        .strip_prefix(id)
+                        .is_some_and(|rest| rest.starts_with(" > "))
+            })
+        })
+    }
+
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
         self.tools.contains(&name)
     }
@@ -145,6 +168,20 @@ impl Findings {
         }
     }
 
+    /// Records what was read so far, if anything was.
+    pub(crate) fn close(&mut self, draft: &mut Option<Draft>) {
+        if let Some(draft) = draft.take() {
+            self.add(draft.found());
+        }
+    }
+
+    /// Records a test that failed, among the runner's results, too.
+    pub(crate) fn add_test(&mut self, tool: &'static str, draft: Draft) {
+        let id = draft.failure.id.as_deref();
+        self.runs.test(tool, Outcome::Failed, id);
+        self.add(draft.found());
+    }
+
     /// Counts tests that failed and were not read further.
     pub(crate) fn count(&mut self, tool: &'static str, failed: u64) {
         self.errors += failed;
@@ -168,6 +205,7 @@ impl Findings {
             .iter()
             .chain(&dropped)
             .map(|f| f.lines.clone())
+            .chain(self.told)
             .collect();
         claimed.sort_by_key(|lines| *lines.start());
         Outcomes {

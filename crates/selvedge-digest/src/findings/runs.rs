@@ -19,6 +19,15 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Of so many tests, those that neither failed nor were skipped have passed.
+    pub(crate) fn of_all(all: u64, failed: u64, skipped: u64) -> Self {
+        Self {
+            passed: all.saturating_sub(failed.saturating_add(skipped)),
+            failed,
+            skipped,
+        }
+    }
+
     fn add(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);

@@ -125,11 +125,7 @@ impl Ant {
             digits.parse().unwrap_or(0_u64)
         };
         let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
-        self.counts = Some(Totals {
-            passed: number("runs").saturating_sub(failed + skipped),
-            failed,
-            skipped,
-        });
+        self.counts = Some(Totals::of_all(number("runs"), failed, skipped));
     }
 
     /// The tests of a class are told.

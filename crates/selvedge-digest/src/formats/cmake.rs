@@ -82,8 +82,6 @@ impl Format for CMake {
 
 impl CMake {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }

@@ -108,14 +108,9 @@ impl CTest {
         self.close(findings);
         let number = |name: &str| found[name].parse().unwrap_or(0_u64);
         let (failed, skipped) = (number("failed"), std::mem::take(&mut self.skipped));
-        findings.runs.close(
-            TOOL,
-            Totals {
-                passed: number("all").saturating_sub(failed + skipped),
-                failed,
-                skipped,
-            },
-        );
+        findings
+            .runs
+            .close(TOOL, Totals::of_all(number("all"), failed, skipped));
         true
     }
 
@@ -135,8 +130,6 @@ impl CTest {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }

@@ -66,16 +66,34 @@ impl Format for Diagnostic {
             return Claim::Evidence;
         }
         if let Some(place) = line.text.strip_suffix(":   required from here") {
-            let mut parts = place.splitn(3, ':');
-            let number = |digits: &str| digits.parse().ok();
-            self.required = parts
-                .next()
-                .map(str::to_owned)
-                .zip(parts.next().and_then(number));
+            self.required = file_and_line(place).map(|(file, line)| (file.to_owned(), line));
         }
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
         };
+        if draft
+            .failure
+            .file
+            .as_deref()
+            .is_some_and(is_header_of_system)
+        {
+            if let Some((place, note)) = line.text.split_once(": note: ") {
+                // clang tells the uses of a template after the error, the user's last.
+                let used = file_and_line(place).filter(|_| note.ends_with(" requested here"));
+                if let Some((file, number)) = used.filter(|(file, _)| !is_header_of_system(file)) {
+                    draft.place_again(file, Some(number), None);
+                    self.source_lines = SOURCE_LINES - 2;
+                } else {
+                    self.source_lines = SOURCE_LINES;
+                }
+                draft.skip(line);
+                return Claim::Evidence;
+            }
+            if line.indent() > 0 && self.source_lines == SOURCE_LINES {
+                draft.skip(line);
+                return Claim::Evidence;
+            }
+        }
         let source = line.indent() > 0 && self.source_lines < SOURCE_LINES;
         if line.is_blank() || !source {
             self.close(findings);
@@ -100,6 +118,17 @@ impl Format for Diagnostic {
             message.push_str(": ");
             message.push_str(symbol.trim_start());
         }
+        // scalac's types that do not match stand in lines of their own.
+        if let Some(message) = &mut draft.failure.message
+            && message.ends_with(';')
+            && body_of_mismatch(line.body())
+        {
+            message.push(' ');
+            message.push_str(line.body());
+            if line.body().starts_with("found") {
+                message.push(';');
+            }
+        }
         draft.excerpt(line);
         Claim::Evidence
     }
@@ -115,10 +144,20 @@ impl Format for Diagnostic {
 
 impl Diagnostic {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
+}
+
+/// ` found   : Int`, ` required: String`
+fn body_of_mismatch(body: &str) -> bool {
+    body.starts_with("found ") || body.starts_with("required: ")
+}
+
+/// `a.cpp:3:7`, the column left out.
+fn file_and_line(place: &str) -> Option<(&str, u32)> {
+    let mut parts = place.splitn(3, ':');
+    let file = parts.next().filter(|file| !file.is_empty())?;
+    Some((file, parts.next()?.parse().ok()?))
 }
 
 /// Whether a header belongs to the compiler or the system.
@@ -130,10 +169,11 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
     let severe = line
         .signals
         .intersects(Signals::ERROR.with(Signals::WARNING));
-    let severe = severe.then(|| SEVERE.captures(line.text)).flatten();
+    let text = without_task(line.text);
+    let severe = severe.then(|| SEVERE.captures(text)).flatten();
     let found = severe.or_else(|| {
-        begins_with_place(line.text)
-            .then(|| CODED.captures(line.text))
+        begins_with_place(text)
+            .then(|| CODED.captures(text))
             .flatten()
     })?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
@@ -172,6 +212,17 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
     draft.message(message);
     draft.excerpt(line);
     Some(draft)
+}
+
+/// The line without the task whose name Gradle's plain console writes before it, without a gap:
+/// `:compileJava/home/a/B.java:3: error: …`.
+fn without_task(text: &str) -> &str {
+    let Some(slash) = text.strip_prefix(':').and_then(|rest| rest.find('/')) else {
+        return text;
+    };
+    let (task, rest) = text.split_at(slash + 1);
+    let name = |c: char| c.is_alphanumeric() || matches!(c, ':' | '-' | '_');
+    if task.chars().all(name) { rest } else { text }
 }
 
 /// Whether a number follows the first colon, with no white space before it.

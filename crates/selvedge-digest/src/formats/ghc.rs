@@ -64,9 +64,7 @@ impl Format for Ghc {
 
 impl Ghc {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }
 

@@ -9,11 +9,23 @@ const TOOL: &str = "git";
 
 /// Reads conflicts and the errors that only git words so.
 #[derive(Debug, Default)]
-pub(super) struct Git;
+pub(super) struct Git {
+    /// The files that keep it from its work are listed below.
+    listing: Option<Draft>,
+}
 
 impl Format for Git {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
+        if let Some(draft) = &mut self.listing {
+            if let Some(file) = text.strip_prefix('\t') {
+                draft.place(file, None, None);
+                draft.message(file);
+                draft.excerpt(line);
+                return Claim::Evidence;
+            }
+            self.finish(findings);
+        }
         let read = match text.as_bytes().first() {
             Some(b'C') => conflict(text),
             Some(b'e') => text.strip_prefix("error: ").and_then(error),
@@ -30,8 +42,20 @@ impl Format for Git {
         }
         draft.message(message);
         draft.excerpt(line);
-        findings.add(draft.found());
+        if text.ends_with(':') {
+            self.listing = Some(draft);
+        } else {
+            findings.add(draft.found());
+        }
         Claim::Evidence
+    }
+
+    fn is_open(&self) -> bool {
+        self.listing.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        findings.close(&mut self.listing);
     }
 }
 

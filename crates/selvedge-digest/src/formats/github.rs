@@ -8,7 +8,7 @@ use super::{Claim, Format};
 use crate::clean::strip_escapes;
 use crate::findings::{Draft, Findings, Severity};
 use crate::line::Line;
-use crate::record::FailureKind;
+use crate::record::{Failure, FailureKind};
 
 const TOOL: &str = "github";
 /// How many annotations wait for the end of the log.
@@ -31,8 +31,8 @@ impl Format for GitHub {
         let mut draft = Draft::structured(FailureKind::Custom, TOOL, line.number);
         draft.severity = severity;
         let message = strip_escapes(&decoded(message));
-        draft.message(message.trim());
         read(&mut draft, properties);
+        draft.message(without_place(message.trim(), &draft.failure));
         if self.waiting.len() == WAITING {
             self.finish(findings);
         }
@@ -51,6 +51,19 @@ impl Format for GitHub {
             findings.add(draft.found());
         }
     }
+}
+
+/// The message without place and rule, which some tools write before it once more.
+fn without_place<'a>(message: &'a str, failure: &Failure) -> &'a str {
+    let place = message.split_once(": ").filter(|(place, _)| {
+        let file = place.split(':').next().unwrap_or_default();
+        let known = failure.file.as_deref().unwrap_or_default();
+        place.contains(':') && !file.is_empty() && known.ends_with(file)
+    });
+    let said = place.map_or(message, |(_, said)| said);
+    let rule = failure.code.as_deref().unwrap_or_default();
+    said.strip_prefix(rule)
+        .map_or(said, |rest| rest.trim_start_matches([':', ' ']))
 }
 
 /// What follows `::error` or `::warning`, without the white space between.

@@ -17,19 +17,33 @@ use crate::record::FailureKind;
 const TOOL: &str = "go test";
 /// How many lines of a running test's output are remembered until its result is known.
 const REMEMBERED: usize = 24;
+/// How many lines of all running tests together.
+const REMEMBERED_OF_ALL: usize = 400;
+
+/// A line that a running test printed.
+#[derive(Debug)]
+struct Said {
+    test: String,
+    number: u64,
+    text: String,
+}
 
 /// Reads go's text.
 #[derive(Debug, Default)]
 pub(super) struct Go {
     draft: Option<Draft>,
     panicking: bool,
-    /// Output of tests with `-v`, until their result is known.
-    remembered: Vec<String>,
+    /// Output of tests with `-v`, each with its test, until their results are known.
+    remembered: Vec<Said>,
+    /// The test that is running, with `-v`.
+    running: String,
     verbose: bool,
     /// Under `# package`, compile errors follow.
     building: bool,
     /// The test that failed last.
     failed: String,
+    /// A test of this package failed, or a panic ended it.
+    told: bool,
 }
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
@@ -55,12 +69,13 @@ impl Format for Go {
             self.result(&result["outcome"], &result["id"], line, findings);
             return Claim::Evidence;
         }
-        if text.starts_with("=== ") {
-            if text.starts_with("=== RUN") {
-                self.verbose = true;
-                self.remembered.clear();
-            }
+        if let Some(frame) = text.strip_prefix("=== ") {
             self.close(findings);
+            self.verbose |= frame.starts_with("RUN");
+            frame
+                .split_once(' ')
+                .map_or("", |(_, test)| test.trim_start())
+                .clone_into(&mut self.running);
             return Claim::Noise;
         }
         if let Some(claim) = self.package(line, findings) {
@@ -96,6 +111,11 @@ impl Format for Go {
 }
 
 impl Go {
+    /// The output that comes next is that of this test, as a report for machines says.
+    pub(super) fn runs(&mut self, test: &str) {
+        test.clone_into(&mut self.running);
+    }
+
     fn result(&mut self, outcome: &str, id: &str, line: &Line<'_>, findings: &mut Findings) {
         findings.tool(TOOL);
         let draft = self.draft.take();
@@ -107,10 +127,20 @@ impl Go {
                     .strip_prefix(parent)
                     .is_some_and(|rest| rest.starts_with('/'))
         };
-        if let Some(draft) = draft.filter(|draft| !(outcome == "FAIL" && child(draft))) {
-            findings.add(draft.found());
+        match draft {
+            Some(draft) if child(&draft) => self.draft = (outcome != "FAIL").then_some(draft),
+            Some(draft) => findings.add(draft.found()),
+            None => {}
         }
         self.panicking = false;
+        self.told |= outcome == "FAIL";
+        if self.running == id {
+            self.running.clear();
+        }
+        let (said, others) = std::mem::take(&mut self.remembered)
+            .into_iter()
+            .partition::<Vec<_>, _>(|said| said.test == id);
+        self.remembered = others;
         match outcome {
             "PASS" => findings.runs.test(TOOL, Outcome::Passed, Some(id)),
             "SKIP" => findings.runs.test(TOOL, Outcome::Skipped, Some(id)),
@@ -118,20 +148,20 @@ impl Go {
                 findings.runs.test(TOOL, Outcome::Failed, Some(id));
                 // The other order: its part was told before it.
                 let told = self.failed.strip_prefix(id);
-                if self.remembered.is_empty() && told.is_some_and(|rest| rest.starts_with('/')) {
+                if said.is_empty() && told.is_some_and(|rest| rest.starts_with('/')) {
                     return;
                 }
                 id.clone_into(&mut self.failed);
                 let mut draft = Draft::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id.to_owned());
-                for text in std::mem::take(&mut self.remembered) {
-                    take_message(&mut draft, &text);
+                for line in said {
+                    take_message(&mut draft, &line.text);
+                    findings.told(line.number..=line.number);
                 }
                 self.draft = Some(draft);
             }
             _ => {}
         }
-        self.remembered.clear();
     }
 
     /// `ok`, `FAIL` and `?` lines close a package, `# package` heads the errors of its build.
@@ -142,6 +172,7 @@ impl Go {
         if closes {
             self.close(findings);
             self.building = false;
+            self.remembered.clear();
             // A package whose tests were told one by one is no test beside them.
             let told = std::mem::take(&mut self.verbose);
             findings.tool(TOOL);
@@ -153,6 +184,10 @@ impl Go {
             let broken = ["[build failed]", "[setup failed]"]
                 .iter()
                 .any(|end| text.ends_with(end));
+            let whole = std::mem::take(&mut self.told) || broken || !text.starts_with("FAIL");
+            if !whole {
+                self.ended_early(package, line, findings);
+            }
             if !broken {
                 let outcome = if text.starts_with("ok") {
                     Some(Outcome::Passed)
@@ -185,6 +220,20 @@ impl Go {
         None
     }
 
+    /// The package failed with no test of it failed: something ended the program.
+    fn ended_early(&mut self, package: &str, line: &Line<'_>, findings: &mut Findings) {
+        let running = std::mem::take(&mut self.running);
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        draft.failure.id = Some(if running.is_empty() {
+            package.to_owned()
+        } else {
+            running
+        });
+        draft.message("the package ended before its tests did");
+        draft.excerpt(line);
+        findings.add_test(TOOL, draft);
+    }
+
     fn panic(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         findings.tool(TOOL);
         let draft = self
@@ -193,6 +242,7 @@ impl Go {
         draft.message(line.text);
         draft.excerpt(line);
         self.panicking = true;
+        self.told = true;
         Claim::Evidence
     }
 
@@ -201,9 +251,7 @@ impl Go {
             if !self.verbose {
                 return Claim::Foreign;
             }
-            if self.remembered.len() < REMEMBERED {
-                self.remembered.push(line.text.to_owned());
-            }
+            self.remember(line);
             return if MESSAGE.is_match(line.text) {
                 Claim::Evidence
             } else {
@@ -232,11 +280,23 @@ impl Go {
         Claim::Evidence
     }
 
+    /// Keeps what the running test printed.
+    fn remember(&mut self, line: &Line<'_>) {
+        let own = |said: &&Said| said.test == self.running;
+        if self.remembered.iter().filter(own).count() < REMEMBERED
+            && self.remembered.len() < REMEMBERED_OF_ALL
+        {
+            self.remembered.push(Said {
+                test: self.running.clone(),
+                number: line.number,
+                text: line.text.to_owned(),
+            });
+        }
+    }
+
     fn close(&mut self, findings: &mut Findings) {
         self.panicking = false;
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }
 

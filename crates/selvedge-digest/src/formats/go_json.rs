@@ -27,6 +27,8 @@ struct Event {
     #[serde(default, alias = "ImportPath")]
     package: String,
     #[serde(default)]
+    test: String,
+    #[serde(default)]
     output: String,
 }
 
@@ -49,6 +51,9 @@ impl Format for GoJson {
         let output = event.output.trim_end();
         let mut claim = Claim::Chaff;
         if !output.is_empty() {
+            if !event.test.is_empty() {
+                go.runs(&event.test);
+            }
             let said = line.saying(output);
             let foreign = go.line(&said, findings) == Claim::Foreign;
             // What the program under test said may explain the failure.

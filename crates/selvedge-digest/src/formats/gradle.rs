@@ -21,6 +21,8 @@ pub(super) struct Gradle {
     runs: bool,
     /// What went wrong, and where, as far as it is told.
     wrong: Option<Draft>,
+    /// The innermost cause of it.
+    cause: Option<String>,
     place: Option<(String, u32)>,
     /// Below `* Where:`.
     located: bool,
@@ -131,6 +133,9 @@ impl Gradle {
             return Claim::Foreign;
         }
         let text = line.body().trim_start_matches("> ");
+        if line.body().starts_with("> ") {
+            self.cause = Some(text.to_owned());
+        }
         if let Some(task) = text.strip_prefix("Execution failed for task '") {
             draft.failure.id = Some(task.trim_end_matches(['.', '\'']).to_owned());
         } else if text.starts_with("There were failing tests")
@@ -145,7 +150,11 @@ impl Gradle {
     }
 
     fn close_wrong(&mut self, findings: &mut Findings) {
+        let cause = self.cause.take();
         if let Some(mut draft) = self.wrong.take() {
+            if let Some(cause) = cause {
+                draft.summary(&cause);
+            }
             if let Some((file, number)) = self.place.take() {
                 draft.place(&file, Some(number), None);
             }
@@ -160,15 +169,9 @@ fn close(totals: &regex::Captures<'_>, findings: &mut Findings) {
         digits.parse().unwrap_or(0_u64)
     };
     let (failed, skipped) = (number("failed"), number("skipped"));
-    let passed = number("runs").saturating_sub(failed + skipped);
-    findings.runs.close(
-        TOOL,
-        Totals {
-            passed,
-            failed,
-            skipped,
-        },
-    );
+    findings
+        .runs
+        .close(TOOL, Totals::of_all(number("runs"), failed, skipped));
 }
 
 /// `a.b.CTest > test()` as it stands in a filter: `a.b.CTest.test()`, nested names kept apart.

@@ -89,9 +89,7 @@ impl Grouped {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.open.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.open);
     }
 }
 

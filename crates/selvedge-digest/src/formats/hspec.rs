@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::findings::{Draft, Findings, Totals};
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
@@ -91,9 +91,7 @@ impl Hspec {
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
             findings.tool(TOOL);
-            let id = draft.failure.id.as_deref();
-            findings.runs.test(TOOL, Outcome::Failed, id);
-            findings.add(draft.found());
+            findings.add_test(TOOL, draft);
         }
     }
 }
@@ -104,13 +102,7 @@ fn close(totals: &regex::Captures<'_>, findings: &mut Findings) {
         digits.parse().unwrap_or(0_u64)
     };
     let (failed, skipped) = (number("failed"), number("skipped"));
-    let passed = number("runs").saturating_sub(failed + skipped);
-    findings.runs.close(
-        TOOL,
-        Totals {
-            passed,
-            failed,
-            skipped,
-        },
-    );
+    findings
+        .runs
+        .close(TOOL, Totals::of_all(number("runs"), failed, skipped));
 }

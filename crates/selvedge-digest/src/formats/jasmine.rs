@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::place::{colon_frame, is_foreign};
 use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::findings::{Draft, Findings, Totals};
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
@@ -109,9 +109,7 @@ impl Jasmine {
 
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            let id = draft.failure.id.as_deref();
-            findings.runs.test(TOOL, Outcome::Failed, id);
-            findings.add(draft.found());
+            findings.add_test(TOOL, draft);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::Claim;
-use crate::findings::{Draft, Findings, Outcome};
+use crate::findings::{Draft, Findings};
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
@@ -95,6 +95,9 @@ impl JavaTest {
         } else if ["at ", "... ", "[..."]
             .iter()
             .any(|start| text.starts_with(start))
+            || ["(Native Method)", "(Unknown Source)"]
+                .iter()
+                .any(|end| text.ends_with(end))
         {
             draft.skip(line);
         } else {
@@ -107,10 +110,8 @@ impl JavaTest {
     /// The failure is read to its end.
     pub(super) fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            let id = draft.failure.id.as_deref();
             findings.tool(self.tool);
-            findings.runs.test(self.tool, Outcome::Failed, id);
-            findings.add(draft.found());
+            findings.add_test(self.tool, draft);
         }
     }
 }

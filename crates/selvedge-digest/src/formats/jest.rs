@@ -182,9 +182,6 @@ impl Jest {
         if let Some(file) = &self.file {
             draft.place(file, None, None);
         }
-        findings
-            .runs
-            .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
-        findings.add(draft.found());
+        findings.add_test(TOOL, draft);
     }
 }

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::unpanicked::told_otherwise;
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
 use crate::line::Line;
@@ -183,6 +184,11 @@ impl Libtest {
             draft.skip(line);
             return Claim::Evidence;
         }
+        if self.part == Part::Output && told_otherwise(draft, line.text) {
+            self.part = Part::Backtrace;
+            draft.skip(line);
+            return Claim::Evidence;
+        }
         let ends = line.text.starts_with("stack backtrace:") || line.text.starts_with("note: ");
         if ends {
             self.part = Part::Backtrace;
@@ -197,9 +203,7 @@ impl Libtest {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 
     /// A failed test may print nothing, or its output may be elsewhere.

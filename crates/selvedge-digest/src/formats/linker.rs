@@ -1,5 +1,6 @@
-//! Linkers: GNU ld (and gold where it speaks like ld), LLVM's lld, Apple's ld, MSVC's link. What is
-//! undefined or defined twice is told once for each use.
+//! What stands between the compiler and the program. Linkers: GNU ld (and gold where it speaks like ld), LLVM's lld, Apple's ld, MSVC's link. What is
+//! undefined or defined twice is told once for each use. The drivers of compilers, too,
+//! that cannot find what they are to compile.
 
 use std::sync::LazyLock;
 
@@ -33,7 +34,7 @@ static GNU: LazyLock<Regex> = LazyLock::new(|| {
 });
 static LLD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\S*(?:ld(?:64)?\.lld|lld-link|wasm-ld|mold|ld): (?:fatal )?error: (?P<message>\S.*)$",
+        r"^\S*(?:ld(?:64)?\.lld|lld-link|wasm-ld|mold|ld|cc1(?:plus|obj)?|gcc|g\+\+|clang(?:\+\+)?): (?:fatal )?error: (?P<message>\S.*)$",
     )
 });
 static LLD_PLACE: LazyLock<Regex> = LazyLock::new(|| {
@@ -96,9 +97,7 @@ impl Linker {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }
 
@@ -117,7 +116,7 @@ fn read(line: &Line<'_>) -> Option<Draft> {
         .intersects(Signals::ERROR.with(Signals::TROUBLE))
     {
         None
-    } else if text.contains(": error: ") {
+    } else if text.contains("error: ") && !text.contains("linker command failed") {
         LLD.captures(text)
     } else if text.contains(" error LNK") {
         MSVC.captures(text)
@@ -128,6 +127,9 @@ fn read(line: &Line<'_>) -> Option<Draft> {
     }?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
     let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+    if text.contains("error: ") && !text.split(':').next().unwrap_or_default().contains("ld") {
+        draft.failure.tool = Some("cc".to_owned());
+    }
     draft.failure.code = get("code").map(str::to_owned);
     match get("symbol") {
         Some(symbol) => draft.message(&format!("undefined symbol: {symbol}")),

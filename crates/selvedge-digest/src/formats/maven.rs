@@ -41,6 +41,11 @@ const HELP: [&str; 5] = [
     "-> [Help ",
 ];
 
+/// Headings and rules between which Maven says what it has to say.
+fn is_frame_of_text(rest: &str) -> bool {
+    matches!(rest, "Failures:" | "Errors:") || !rest.contains(char::is_alphanumeric)
+}
+
 impl Format for Maven {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let mark = line
@@ -53,6 +58,7 @@ impl Format for Maven {
         self.close(findings);
         match mark {
             "INFO" if rest.starts_with("Scanning for projects") => self.repeats = false,
+            "ERROR" if is_frame_of_text(rest) => return Claim::Chaff,
             "ERROR" => return self.error(rest, line, findings),
             "FATAL" => {
                 let mut draft = begin(FailureKind::Infra, line, findings);
@@ -86,7 +92,7 @@ impl Maven {
             return failed_goal(&goal, line, findings);
         }
         if HELP.iter().any(|start| rest.starts_with(start)) {
-            return Claim::Noise;
+            return Claim::Chaff;
         }
         // Without a place in it the line has no number after a bracket.
         let bracket = rest
@@ -130,9 +136,7 @@ impl Maven {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }
 

@@ -4,12 +4,18 @@
 //! bytes or bears one of its signals, and every line while it is open, that is, within a section
 //! that it has recognised. So one log may hold the output of any number of tools in any order.
 
+mod alcotest;
 mod ant;
+mod ava;
+mod bazel;
 mod bundler;
+mod cabal;
 mod catch2;
 mod cmake;
 mod ctest;
 mod diagnostic;
+mod dialyzer;
+mod docker;
 mod doctest;
 mod ghc;
 mod git;
@@ -25,6 +31,7 @@ mod java_test;
 mod jest;
 mod json;
 mod junit_console;
+mod karma;
 mod libtest;
 mod linker;
 mod make;
@@ -33,10 +40,14 @@ mod mix;
 mod nextest;
 mod node_test;
 mod numbered;
+mod nunit;
 mod ocaml;
+mod packages;
 mod php;
+mod pip;
 mod place;
 mod playwright;
+mod prove;
 mod pytest;
 mod rubocop;
 mod ruby;
@@ -45,10 +56,12 @@ mod shell;
 mod surefire;
 mod tap;
 mod terraform;
+mod testdox;
 mod testng;
 mod trace;
 mod tsc;
 mod unittest;
+mod unpanicked;
 mod vitest;
 mod xml;
 
@@ -57,6 +70,8 @@ use std::fmt::Debug;
 use crate::findings::Findings;
 use crate::line::{Line, Signals};
 
+pub(crate) use place::is_foreign_frame;
+
 /// What a format makes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claim {
@@ -64,7 +79,8 @@ pub(crate) enum Claim {
     Foreign,
     /// The format's, and nothing that explains a failure.
     Noise,
-    /// The format's, in words for machines: what it says is recorded, nobody is to read it.
+    /// The format's, and nobody is to read it: in words for machines, and recorded; or the same in
+    /// every log.
     Chaff,
     /// The format's, and part of a failure, or a total.
     Evidence,
@@ -132,6 +148,7 @@ static TABLE: &[Row] = &[
     row::<xml::Xml>("xml", b"<", Signals::NONE),
     row::<git::Git>("git", b"Cef", Signals::NONE).one_liners(),
     row::<mix::Mix>("mix", b"*eT", Signals::PLACE),
+    row::<docker::Docker>("docker", b"#STCAEd", Signals::FAIL),
     row::<rustc::Rustc>("rustc", b"ewC", Signals::NONE),
     row::<nextest::Nextest>("nextest", b"PFSATLX", Signals::NONE),
     row::<libtest::Libtest>("libtest", b"tr-f.", Signals::FAIL),
@@ -140,12 +157,34 @@ static TABLE: &[Row] = &[
     row::<go::Go>("go", b"=-oF?#pf", Signals::NONE),
     row::<go_json::GoJson>("go_json", b"{", Signals::NONE),
     row::<jest::Jest>("jest", b"FPT", Signals::NONE),
-    row::<vitest::Vitest>("vitest", b"FTR", Signals::CROSS.with(Signals::TICK)),
-    row::<node_test::NodeTest>("node_test", b"t", Signals::CROSS.with(Signals::TICK)),
+    row::<vitest::Vitest>("vitest", b"FTR\xe2", Signals::CROSS.with(Signals::TICK)),
+    row::<testdox::Testdox>("testdox", b"P\xe2", Signals::CROSS.with(Signals::TICK)),
+    row::<node_test::NodeTest>(
+        "node_test",
+        b"t\xe2\xef",
+        Signals::CROSS.with(Signals::TICK),
+    ),
     row::<tap::Tap>("tap", b"To1n", Signals::NONE),
+    row::<prove::Prove>(
+        "prove",
+        b"#(TtF",
+        Signals::PLACE.with(Signals::FAIL).with(Signals::ERROR),
+    ),
+    row::<ava::Ava>("ava", b"\xe2U", Signals::NONE),
+    row::<karma::Karma>(
+        "karma",
+        b"CFSIHPWEMO",
+        Signals::FAIL.with(Signals::ERROR).with(Signals::TICK),
+    ),
+    row::<alcotest::Alcotest>("alcotest", b"[>\xe2T", Signals::FAIL),
+    row::<nunit::NUnit>("nunit", b"T", Signals::FAIL.with(Signals::ERROR)),
     row::<gtest::GoogleTest>("gtest", b"[0123456789", Signals::FAIL),
     row::<catch2::Catch2>("catch2", b"~-AtP", Signals::FAIL),
     row::<cmake::CMake>("cmake", b"C", Signals::NONE),
+    row::<bazel::Bazel>("bazel", b"EFIW/", Signals::NONE),
+    row::<packages::Packages>("packages", b"nyE", Signals::NONE),
+    row::<pip::Pip>("pip", b"Een", Signals::NONE),
+    row::<cabal::Cabal>("cabal", b"cT", Signals::NONE),
     row::<linker::Linker>("linker", b"/lax", Signals::TROUBLE.with(Signals::ERROR)).one_liners(),
     row::<make::Make>("make", b"mgMFn", Signals::PLACE),
     row::<maven::Maven>("maven", b"[", Signals::NONE),
@@ -172,6 +211,7 @@ static TABLE: &[Row] = &[
     row::<terraform::Terraform>("terraform", b"E\xe2", Signals::NONE),
     row::<ocaml::OCaml>("ocaml", b"F", Signals::NONE),
     row::<ghc::Ghc>("ghc", b"", Signals::PLACE),
+    row::<dialyzer::Dialyzer>("dialyzer", b"P", Signals::PLACE),
     row::<tsc::Tsc>("tsc", b"", Signals::ERROR).one_liners(),
     row::<grouped::Grouped>("grouped", b"", Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", b"", Signals::PLACE).one_liners(),

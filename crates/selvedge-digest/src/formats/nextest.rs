@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::unpanicked::told_otherwise;
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
 use crate::line::Line;
@@ -122,6 +123,10 @@ impl Nextest {
             return Claim::Evidence;
         }
         let body = text.trim();
+        if draft.failure.message.is_none() && told_otherwise(draft, body) {
+            draft.skip(line);
+            return Claim::Evidence;
+        }
         if body.starts_with("stack backtrace:") || body.starts_with("note: ") || body.is_empty() {
             self.message = false;
         }
@@ -133,8 +138,6 @@ impl Nextest {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }

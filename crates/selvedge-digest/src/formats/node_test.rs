@@ -18,6 +18,8 @@ const TOOL: &str = "node:test";
 #[derive(Debug, Default)]
 pub(super) struct NodeTest {
     totals: Option<Totals>,
+    /// Totals that are whole; they stand before the list of failures, which they count.
+    closing: Option<Totals>,
     /// The place of the failure whose heading comes next.
     place: Option<(String, Option<u32>, Option<u32>)>,
     draft: Option<Draft>,
@@ -25,7 +27,9 @@ pub(super) struct NodeTest {
 }
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\s*(?P<mark>✔|✖|﹣) (?P<id>.+?) \([\d.]+ms\)(?P<skip> # (?:SKIP|TODO).*)?$")
+    pattern(
+        r"^\s*(?P<mark>✔|✖|﹣) (?P<id>.+?)(?P<time> \([\d.]+ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
+    )
 });
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -64,6 +68,7 @@ impl Format for NodeTest {
 
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
+        self.close_run(findings);
     }
 }
 
@@ -79,6 +84,11 @@ impl NodeTest {
             self.close(findings);
             // Without a place it stands in the tree, and is told again at the end.
             let Some((file, at, column)) = self.place.take() else {
+                // `✖ failing tests:` heads the list; in the tree each has its time.
+                if result.name("time").is_none() {
+                    return Claim::Foreign;
+                }
+                self.close_run(findings);
                 return Claim::Evidence;
             };
             findings.tool(TOOL);
@@ -89,6 +99,11 @@ impl NodeTest {
             self.message = true;
             return Claim::Evidence;
         }
+        if result.name("time").is_none() {
+            // Other runners mark their lines so.
+            return Claim::Foreign;
+        }
+        self.close_run(findings);
         let skipped = result.name("skip").is_some() || &result["mark"] == "﹣";
         let outcome = if skipped {
             Outcome::Skipped
@@ -124,6 +139,9 @@ impl NodeTest {
     }
 
     fn total(&mut self, what: &str, count: u64, findings: &mut Findings) {
+        if what == "tests" {
+            self.close_run(findings);
+        }
         let totals = self.totals.get_or_insert_default();
         match what {
             "pass" => totals.passed = count,
@@ -131,19 +149,21 @@ impl NodeTest {
             "skipped" | "todo" => totals.skipped += count,
             "duration_ms" => {
                 findings.tool(TOOL);
-                findings.runs.close(TOOL, *totals);
-                self.totals = None;
+                self.closing = self.totals.take();
             }
             _ => {}
         }
     }
 
+    fn close_run(&mut self, findings: &mut Findings) {
+        if let Some(totals) = self.closing.take() {
+            findings.runs.close(TOOL, totals);
+        }
+    }
+
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            findings
-                .runs
-                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
-            findings.add(draft.found());
+            findings.add_test(TOOL, draft);
         }
     }
 }

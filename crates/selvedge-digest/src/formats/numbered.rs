@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::place::{colon_frame, extension, is_foreign};
 use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::findings::{Draft, Findings, Totals};
 use crate::line::{Line, Signals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
@@ -87,8 +87,7 @@ impl Format for Numbered {
                 return Claim::Noise;
             }
             let title = &heading["title"];
-            let mut draft = Draft::new(FailureKind::Test, self.dialect.unwrap_or("tests"), line);
-            draft.excerpt(line);
+            let draft = Draft::new(FailureKind::Test, self.dialect.unwrap_or("tests"), line);
             self.title = vec![title.to_owned()];
             self.part = Part::Title;
             if title == "Failure:" || title == "Error:" {
@@ -176,7 +175,8 @@ impl Numbered {
             return Claim::Foreign;
         };
         let body = line.body();
-        draft.excerpt(line);
+        // What the id and the place tell needs no second telling.
+        draft.skip(line);
         if self.dialect == Some("minitest") && self.title.is_empty() {
             let place = RUBY_PLACE.captures(body);
             let id = place.as_ref().map_or(body.trim_end_matches(':'), |p| {
@@ -190,6 +190,7 @@ impl Numbered {
         } else if body.starts_with("Failure/Error:") {
             self.dialect = Some("rspec");
             self.part = Part::Message;
+            draft.excerpt(line);
             draft.failure.id = Some(self.title.join(" "));
         } else if let Some(place) =
             colon_frame(body).filter(|_| !body.contains(' ') && self.title.len() == 1)
@@ -312,10 +313,7 @@ impl Numbered {
             return;
         }
         let Some(dialect) = self.dialect else { return };
-        findings
-            .runs
-            .test(dialect, Outcome::Failed, draft.failure.id.as_deref());
-        findings.add(draft.found());
+        findings.add_test(dialect, draft);
     }
 
     fn close_mocha(&mut self, findings: &mut Findings) {

@@ -87,11 +87,14 @@ impl Format for OCaml {
 impl OCaml {
     /// A place without a message only explains the error before it.
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self
+        if let Some(mut draft) = self
             .draft
             .take()
             .filter(|draft| draft.failure.message.is_some())
         {
+            // It breaks its lines where they grow too long.
+            let message = draft.failure.message.as_deref().unwrap_or_default();
+            draft.summary(&message.lines().collect::<Vec<_>>().join(" "));
             findings.tool(TOOL);
             findings.add(draft.found());
         }

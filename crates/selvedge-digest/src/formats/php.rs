@@ -28,12 +28,32 @@ impl Format for Php {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let body = line.body();
         if let Some(draft) = &mut self.problem {
+            let number = body
+                .strip_prefix("Parse error on line ")
+                .and_then(|rest| rest.split(':').next());
+            if let Some(number) = number {
+                draft.failure.line = number.parse().ok();
+            }
             if line.indent() >= 4 {
+                // It is all message: as an excerpt it would only be said twice.
                 draft.message(body.trim_start_matches("- "));
-                draft.excerpt(line);
+                draft.skip(line);
+                return Claim::Evidence;
+            }
+            if line.indent() == 2 && draft.failure.file.is_some() {
+                draft.message(body);
+                draft.skip(line);
                 return Claim::Evidence;
             }
             self.close(findings);
+        }
+        if body.contains(" [--") && body.contains("] [-") {
+            // The usage of a command of Composer's, below its error.
+            return if findings.knows_tool("composer") {
+                Claim::Noise
+            } else {
+                Claim::Foreign
+            };
         }
         if line.indent() == 2
             && body
@@ -41,9 +61,7 @@ impl Format for Php {
                 .is_some_and(|number| number.parse::<u32>().is_ok())
         {
             findings.tool("composer");
-            let mut draft = Draft::new(FailureKind::Infra, "composer", line);
-            draft.excerpt(line);
-            self.problem = Some(draft);
+            self.problem = Some(Draft::new(FailureKind::Infra, "composer", line));
             return Claim::Evidence;
         }
         if line.indent() == 2
@@ -54,7 +72,6 @@ impl Format for Php {
             let mut draft = Draft::new(FailureKind::Infra, "composer", line);
             draft.place(file, None, None);
             draft.message(body);
-            draft.excerpt(line);
             self.problem = Some(draft);
             return Claim::Evidence;
         }
@@ -87,8 +104,6 @@ impl Format for Php {
 
 impl Php {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.problem.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.problem);
     }
 }

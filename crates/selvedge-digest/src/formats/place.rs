@@ -51,6 +51,11 @@ pub(super) fn arrow(body: &str) -> Option<Place<'_>> {
     let place = body
         .strip_prefix("--> ")
         .or_else(|| body.strip_prefix("::: "))?;
+    rust_place(place)
+}
+
+/// `src/a.rs:3:7`, and nothing else.
+pub(super) fn rust_place(place: &str) -> Option<Place<'_>> {
     let (place, column) = place.rsplit_once(':')?;
     let (file, line) = place.rsplit_once(':')?;
     let number = |digits: &str| {
@@ -80,11 +85,44 @@ pub(super) fn is_c(file: &str) -> bool {
 /// Whether a file belongs to a runtime, a library or a test framework, not to the user.
 pub(super) fn is_foreign(file: &str) -> bool {
     file.starts_with(['<'])
-        || ["vendor/", "bundle/"]
+        || ["vendor/", "bundle/", "/usr/bin/", "/usr/share/"]
             .iter()
             .any(|start| file.starts_with(start))
         || FOREIGN.is_match(file)
 }
+
+/// Whether a line is a stack frame in a runtime, a library or a test framework.
+pub(crate) fn is_foreign_frame(line: &str) -> bool {
+    let body = line.trim_start();
+    if let Some(place) = python_frame(line) {
+        return is_foreign(place.file);
+    }
+    if !["at ", "from ", "❯ ", "# "]
+        .iter()
+        .any(|start| body.starts_with(start))
+    {
+        return false;
+    }
+    let frame = body.split_once(' ').map_or("", |(_, frame)| frame);
+    if frame.ends_with("<anonymous>)")
+        || FOREIGN_CLASSES.iter().any(|class| frame.starts_with(class))
+    {
+        return true;
+    }
+    colon_frame(frame.trim_end_matches([' ', '{'])).is_some_and(|place| is_foreign(place.file))
+}
+
+/// Where the classes of Java's runtime and of its test runners are.
+const FOREIGN_CLASSES: [&str; 8] = [
+    "java.",
+    "jdk.internal.",
+    "sun.reflect.",
+    "junit.framework.",
+    "org.junit.",
+    "org.testng.",
+    "org.opentest4j.",
+    "org.gradle.",
+];
 
 static FOREIGN: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let parts = [

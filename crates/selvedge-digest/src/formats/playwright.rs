@@ -157,9 +157,7 @@ impl Playwright {
         };
         let (file, line, column) = &self.begins;
         draft.place(file, *line, *column);
-        let id = draft.failure.id.as_deref();
-        findings.runs.test(TOOL, Outcome::Failed, id);
-        findings.add(draft.found());
+        findings.add_test(TOOL, draft);
     }
 }
 

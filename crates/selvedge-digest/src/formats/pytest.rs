@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::doctest::Example;
 use super::place::{Place, extension, is_foreign, python_frame};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
@@ -15,6 +16,8 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
+/// Stands before the name of a doctest.
+const DOCTEST: &str = "[doctest] ";
 /// How many failures of one session wait for their ids; of more only the names are read.
 const PENDING: usize = 1000;
 
@@ -23,6 +26,8 @@ const PENDING: usize = 1000;
 pub(super) struct Pytest {
     section: Section,
     draft: Option<Draft>,
+    /// The example of a doctest, where it is one that failed.
+    doctest: Option<Example>,
     /// The captured output of a test follows; it seldom explains the failure.
     captured: bool,
     /// Within a frame of a library, told by the place that heads it.
@@ -151,7 +156,7 @@ impl Pytest {
                 "ERROR at setup of ",
                 "ERROR at teardown of ",
                 "ERROR collecting ",
-                "[doctest] ",
+                DOCTEST,
             ]
             .iter()
             .find_map(|start| name.strip_prefix(start))
@@ -159,6 +164,7 @@ impl Pytest {
             let mut draft = Draft::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(name.to_owned());
             self.draft = Some(draft);
+            self.doctest = text.contains(DOCTEST).then(Example::default);
             self.captured = false;
             self.foreign = false;
             self.led = false;
@@ -198,6 +204,9 @@ impl Pytest {
         if self.foreign {
             draft.skip(line);
             return Claim::Evidence;
+        }
+        if let Some(message) = self.doctest.as_mut().and_then(|example| example.line(text)) {
+            draft.message(&message);
         }
         let native = draft.failure.message.is_none() && is_exception(text);
         if native {
@@ -301,10 +310,7 @@ impl Pytest {
         self.end_draft();
         self.unnamed.clear();
         for draft in self.pending.drain(..) {
-            findings
-                .runs
-                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
-            findings.add(draft.found());
+            findings.add_test(TOOL, draft);
         }
         let Beyond { sections, named } = std::mem::take(&mut self.beyond);
         findings.count(TOOL, sections.max(named));

@@ -70,9 +70,7 @@ impl Format for RuboCop {
 
 impl RuboCop {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }
 

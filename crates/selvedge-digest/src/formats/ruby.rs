@@ -55,13 +55,14 @@ impl Format for Ruby {
             draft.excerpt(line);
             return self.begin("rake", draft, findings);
         }
-        self.lines += 1;
+        let body = line.body().trim_start_matches('#').trim_start();
+        // A stack may be of any length.
+        self.lines += u32::from(!body.starts_with("from "));
         let lines = self.lines;
         let Some(draft) = self.draft.as_mut().filter(|_| lines <= BODY_LINES) else {
             self.close(findings);
             return Claim::Foreign;
         };
-        let body = line.body().trim_start_matches('#').trim_start();
         if draft.failure.message.is_none() {
             if body.starts_with("Command failed with status") {
                 // What the command printed says why.
@@ -69,6 +70,11 @@ impl Format for Ruby {
                 return Claim::Foreign;
             }
             draft.message(body);
+            draft.excerpt(line);
+            return Claim::Evidence;
+        }
+        if let Some(place) = body.strip_prefix("from ").and_then(gemfile) {
+            draft.place(place.0, place.1, None);
             draft.excerpt(line);
             return Claim::Evidence;
         }
@@ -80,6 +86,7 @@ impl Format for Ruby {
                 }
                 draft.excerpt(line);
             }
+            None if body.starts_with("from ") => draft.skip(line),
             None if line.indent() > 0 => draft.excerpt(line),
             None => {
                 self.close(findings);
@@ -108,10 +115,22 @@ impl Ruby {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
+        if let Some(mut draft) = self.draft.take() {
+            // No frame of the user's own was found: a library's place would mislead.
+            if self.place_is_foreign && draft.failure.file.as_deref().is_some_and(is_foreign) {
+                draft.failure.file = None;
+                draft.failure.line = None;
+            }
             findings.add(draft.found());
         }
     }
+}
+
+/// `/a/Gemfile:3`, which has no extension.
+fn gemfile(text: &str) -> Option<(&str, Option<u32>)> {
+    let (file, line) = text.split_once("Gemfile:")?;
+    let end = file.len() + "Gemfile".len();
+    Some((&text[..end], Some(line.parse().ok()?)))
 }
 
 /// An exception or an error of syntax, with its place.

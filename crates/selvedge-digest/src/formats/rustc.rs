@@ -20,6 +20,8 @@ pub(super) struct Rustc {
     draft: Option<Draft>,
     /// The heading was followed by a place, so the diagnostic is rustc's for sure.
     placed: bool,
+    /// The error is cargo's own, and its causes follow.
+    manifest: bool,
 }
 
 static LINT: LazyLock<Regex> = LazyLock::new(|| {
@@ -42,6 +44,12 @@ impl Format for Rustc {
             draft.failure.code = code.map(str::to_owned);
             draft.message(message);
             draft.excerpt(line);
+            self.manifest = is_manifest(message);
+            if self.manifest {
+                findings.tool("cargo");
+                draft.failure.kind = FailureKind::Infra;
+                draft.failure.tool = Some("cargo".to_owned());
+            }
             self.draft = Some(draft);
             self.placed = false;
             return Claim::Evidence;
@@ -68,6 +76,14 @@ impl Rustc {
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
         };
+        if self.manifest && (line.is_blank() || line.indent() > 0 || line.text == "Caused by:") {
+            // The causes stand indented, each below a heading.
+            if line.indent() > 0 {
+                draft.message(line.body());
+            }
+            draft.excerpt(line);
+            return Claim::Evidence;
+        }
         if line.is_blank() {
             self.close(findings);
             return Claim::Evidence;
@@ -118,6 +134,18 @@ fn heading(text: &str) -> Option<(Severity, Option<&str>, &str)> {
     }
     let (code, message) = rest.strip_prefix('[')?.split_once("]: ")?;
     Some((severity, Some(code), message))
+}
+
+/// What cargo says when it cannot begin to build.
+fn is_manifest(message: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "failed to get `",
+        "failed to parse manifest at `",
+        "failed to select a version for ",
+        "failed to load manifest for ",
+        "no matching package named `",
+    ];
+    STARTS.iter().any(|start| message.starts_with(start))
 }
 
 /// Totals and consequences, which repeat what the diagnostics said.

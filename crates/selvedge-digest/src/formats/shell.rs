@@ -34,7 +34,7 @@ impl Format for Shell {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
         // What a shell says is short, and begins with a name and a colon.
-        let words = [": line ", "not found", "denied"];
+        let words = [": line ", "not found", "denied", "Is a directory"];
         let short = text.len() < 400 && line.indent() == 0;
         if !short || !words.iter().any(|words| text.contains(words)) {
             return Claim::Foreign;

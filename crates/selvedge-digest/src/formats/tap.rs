@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
+use super::{Claim, Format, prove};
 use crate::findings::{Draft, Findings, Outcome};
 use crate::line::Line;
 use crate::pattern::pattern;
@@ -25,6 +25,8 @@ pub(super) struct Tap {
     /// What the lines of that block belong to.
     block: Block,
     begun: bool,
+    /// The points bear numbers, so that a bare `ok` is somebody else's.
+    numbered: bool,
 }
 
 /// The YAML block below a failure.
@@ -99,9 +101,11 @@ impl Tap {
             .body()
             .split(' ')
             .any(|word| word.parse::<u32>().is_ok());
-        if !self.begun && !numbered {
+        let bare = !numbered && point["id"].trim().is_empty();
+        if !self.begun && !numbered || bare && self.numbered {
             return Claim::Foreign;
         }
+        self.numbered |= numbered;
         self.close(findings);
         self.begun = true;
         findings.tool(TOOL);
@@ -123,6 +127,10 @@ impl Tap {
         } else if point.name("not").is_none() {
             findings.runs.test(TOOL, Outcome::Passed, Some(id));
         } else {
+            if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
+                // Test::More explained it, on standard error.
+                return Claim::Chaff;
+            }
             let mut draft = Draft::new(FailureKind::Test, TOOL, line);
             draft.failure.source = Source::Structured;
             draft.failure.id = Some(id.to_owned());
@@ -177,15 +185,14 @@ impl Tap {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        // A group that failed because one of its tests did.
+        // A group that failed because one of its tests did: nobody needs to read it.
         let consequence = draft.failure.message.as_deref().is_some_and(|message| {
             message.starts_with(|c: char| c.is_ascii_digit()) && message.contains(" subtest")
         });
-        if !consequence {
-            findings
-                .runs
-                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
-            findings.add(draft.found());
+        if consequence {
+            findings.told(draft.lines());
+        } else {
+            findings.add_test(TOOL, draft);
         }
     }
 }
@@ -223,7 +230,7 @@ fn inside(draft: &mut Draft, block: Block, line: &Line<'_>) {
     match block {
         Block::Error => match key_of(body) {
             Some(("name", _)) => {}
-            Some(("message", message)) => draft.message(message.trim_matches(['\'', '"'])),
+            Some(("message", message)) => draft.message(message.trim_matches(['\'', '"', ','])),
             // The heading of a block of text.
             Some((key, "|-" | "|" | "|2-" | ">-")) => {
                 draft.message(key.trim_matches(['\'', '"']).trim_end_matches(':'));

@@ -58,15 +58,9 @@ impl Format for TestNg {
             findings.tool(TOOL);
             let number = |name: &str| totals[name].parse().unwrap_or(0_u64);
             let (failed, skipped) = (number("failed"), number("skipped"));
-            let passed = number("runs").saturating_sub(failed + skipped);
-            findings.runs.close(
-                TOOL,
-                Totals {
-                    passed,
-                    failed,
-                    skipped,
-                },
-            );
+            findings
+                .runs
+                .close(TOOL, Totals::of_all(number("runs"), failed, skipped));
             return Claim::Evidence;
         }
         if self.test.is_bare() && line.indent() == 8 {

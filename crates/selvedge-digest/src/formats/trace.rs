@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::place::{Place, colon_frame, extension, is_foreign, python_frame};
+use super::unpanicked::did_not_panic;
 use crate::clean::strip_escapes;
 use crate::findings::Draft;
 use crate::pattern::pattern;
@@ -34,6 +35,9 @@ pub(super) fn read(draft: &mut Draft, text: &str, test_file: Option<&str>) {
     for line in clean.lines() {
         if let Some(panic) = panic(line) {
             draft.place(panic.file, panic.line, panic.column);
+        } else if let Some(place) = did_not_panic(line) {
+            draft.place(place.file, place.line, place.column);
+            trace.line(draft, line);
         } else if let Some(frame) = frame(line) {
             trace.frame(draft, line, frame, test_file);
         } else if !is_filler(line) {

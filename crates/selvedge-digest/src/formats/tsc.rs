@@ -76,8 +76,6 @@ impl Format for Tsc {
 
 impl Tsc {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add(draft.found());
-        }
+        findings.close(&mut self.draft);
     }
 }

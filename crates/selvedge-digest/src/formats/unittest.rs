@@ -52,6 +52,9 @@ impl Format for Unittest {
             let id = full_id(&heading["name"], class) + &heading["subtest"];
             let mut draft = Draft::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id);
+            if text.starts_with('U') {
+                draft.message("unexpected success");
+            }
             self.draft = Some(draft);
             self.message = false;
             self.own = false;
@@ -163,10 +166,7 @@ impl Unittest {
             || findings.knows_tool(TOOL);
         if ours {
             findings.tool(TOOL);
-            findings
-                .runs
-                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
-            findings.add(draft.found());
+            findings.add_test(TOOL, draft);
         }
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Vitest {
     /// Several tests may fail with one error: their headings stand one below the other.
     drafts: Vec<Draft>,
     file: String,
+    /// The file whose tests are listed.
+    listed: String,
     heading: bool,
     message: bool,
 }
@@ -31,6 +33,9 @@ static FAIL: LazyLock<Regex> = LazyLock::new(|| {
 static TESTS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$"));
 static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
+static LISTED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^\s*(?:✓|√|❯|×|↓) (?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b")
+});
 static RESULT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+\d+ ?m?s)?$"));
 
@@ -71,6 +76,16 @@ impl Format for Vitest {
             findings.runs.close(TOOL, totals);
             return Claim::Evidence;
         }
+        if head.starts_with('⎯') && is_unhandled(head) {
+            // An error outside of all tests: it belongs to no file.
+            self.close(findings);
+            findings.tool(TOOL);
+            self.file.clear();
+            self.drafts
+                .push(Draft::new(FailureKind::Runtime, TOOL, line));
+            self.message = true;
+            return Claim::Evidence;
+        }
         if !self.drafts.is_empty() {
             self.heading = false;
             return self.body(line, findings);
@@ -79,18 +94,26 @@ impl Format for Vitest {
             findings.tool(TOOL);
             findings.runs.begin(TOOL);
         }
-        let marked = findings.knows_tool(TOOL) && head.starts_with(['✓', '√', '×', '↓']);
+        let marked = findings.knows_tool(TOOL) && head.starts_with(['✓', '√', '×', '↓', '❯']);
+        if marked && let Some(listed) = LISTED.captures(line.text) {
+            listed["file"].clone_into(&mut self.listed);
+            return Claim::Noise;
+        }
         let Some(result) = marked.then(|| RESULT.captures(line.text)).flatten() else {
             return Claim::Foreign;
         };
-        match &result["mark"] {
-            "×" => {}
-            "↓" => findings
-                .runs
-                .test(TOOL, Outcome::Skipped, Some(&result["id"])),
-            _ => findings
-                .runs
-                .test(TOOL, Outcome::Passed, Some(&result["id"])),
+        let outcome = match &result["mark"] {
+            // It is told again, with its error.
+            "×" => return Claim::Noise,
+            "↓" => Outcome::Skipped,
+            _ => Outcome::Passed,
+        };
+        let id = &result["id"];
+        if self.listed.is_empty() || id.starts_with(self.listed.as_str()) {
+            findings.runs.test(TOOL, outcome, Some(id));
+        } else {
+            let id = format!("{} > {id}", self.listed);
+            findings.runs.test(TOOL, outcome, Some(&id));
         }
         Claim::Noise
     }
@@ -136,12 +159,23 @@ impl Vitest {
 
     fn close(&mut self, findings: &mut Findings) {
         for mut draft in self.drafts.drain(..) {
-            draft.place(&self.file, None, None);
-            findings
-                .runs
-                .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+            if draft.failure.id.is_some() {
+                draft.place(&self.file, None, None);
+                findings
+                    .runs
+                    .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+            }
             findings.add(draft.found());
         }
         self.heading = false;
     }
+}
+
+/// Whether a rule heads an error that no test caught.
+fn is_unhandled(rule: &str) -> bool {
+    let title = rule.trim_matches(['⎯', ' ']);
+    matches!(
+        title,
+        "Uncaught Exception" | "Unhandled Rejection" | "Unhandled Error"
+    )
 }

@@ -3,6 +3,7 @@
 //!
 //! A failing exit always begins with `FAILED`, whatever the log says.
 
+mod body;
 mod groups;
 mod heading;
 mod page;
@@ -12,7 +13,7 @@ use std::collections::HashSet;
 
 use crate::analysis::{Analysis, Digest};
 use crate::budget::{Budget, estimate_tokens};
-use crate::record::Failure;
+use body::{body, is_formed, is_told, says_again};
 use groups::{Group, fair_order, group};
 use heading::{heading, notice, passed, status};
 use page::{Page, cost};
@@ -38,6 +39,9 @@ const SHARES: Shares = Shares {
 const ABOVE_WARNINGS: f32 = 5.0;
 /// The part of the budget, in percent, that such lines may fill.
 const BEFORE_WARNINGS: usize = 85;
+
+/// Said where neither a failure nor a telling line was found.
+const NOTHING: &str = "no line of the output says what failed";
 
 /// A log of so few lines that a single warning in it is worth showing.
 const SHORT_LOG: u64 = 60;
@@ -87,6 +91,9 @@ fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
     let shown = failures(analysis, &mut page);
     chosen.choose(analysis, &mut page, 0.0, 0);
     let lines = chosen.write(analysis, &mut page);
+    if analysis.failures_total == 0 && lines == 0 && !analysis.exit.is_success() {
+        page.push(NOTHING);
+    }
     page.release(kept);
     page.push(&notice(analysis, budget, shown, lines));
     let text = page.into_text();
@@ -170,13 +177,14 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
     told.sort_by_key(|told| told.index);
     share_members(&mut told, page, total, total * shares.members);
     share_bodies(&mut told, page, total, total * shares.bodies);
-    for told in &told {
+    for told in &mut told {
+        told.lines.sort_unstable_by_key(|(at, _)| *at);
         page.tell(told.group.first.id.as_deref().unwrap_or_default());
         page.write(&told.headline);
         for line in also(&told.members) {
             page.write(&line);
         }
-        for line in &told.lines {
+        for (_, line) in &told.lines {
             page.write(&format!("  {line}"));
         }
     }
@@ -189,7 +197,8 @@ struct Told<'a> {
     group: &'a Group<'a>,
     headline: String,
     members: Vec<String>,
-    lines: Vec<&'a str>,
+    /// Lines of its body, with their places in it.
+    lines: Vec<(usize, &'a str)>,
 }
 
 /// The lines that list the other members of a group.
@@ -236,16 +245,18 @@ fn share_members(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: us
 /// Messages and excerpts, a line of each in turn.
 fn share_bodies(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usize) {
     let mut said: HashSet<&str> = HashSet::new();
-    let bodies: Vec<Vec<&str>> = told.iter().map(|told| body(told.group.first)).collect();
+    let bodies: Vec<Vec<(usize, &str)>> = told.iter().map(|told| body(told.group.first)).collect();
     let longest = bodies.iter().map(Vec::len).max().unwrap_or(0);
     for round in 0..longest {
         for (told, body) in told.iter_mut().zip(&bodies) {
-            let Some(&line) = body.get(round) else {
+            let Some(&(at, line)) = body.get(round) else {
                 continue;
             };
             let summary = &told.group.first.summary;
             let repeats = told.headline.contains(line.trim())
-                || !summary.is_empty() && line.contains(summary.as_str());
+                || is_told(line, &told.headline, told.group.first)
+                || !summary.is_empty() && !is_formed(line) && line.contains(summary.as_str())
+                || told.lines.iter().any(|(_, said)| says_again(line, said));
             if repeats || !said.insert(line.trim()) {
                 continue;
             }
@@ -253,30 +264,9 @@ fn share_bodies(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usi
             if (total - page.left() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }
-            told.lines.push(line);
+            told.lines.push((at, line));
         }
     }
-}
-
-/// Whether a line says more than a frame or an arrow to the place that the headline names.
-fn says_more(line: &str, failure: &Failure) -> bool {
-    if let (Some(file), Some(number)) = (&failure.file, failure.line)
-        && let Some((before, after)) = line.split_once(&format!("{file}:{number}"))
-    {
-        return before.chars().chain(after.chars()).any(char::is_alphabetic);
-    }
-    line.contains(|c: char| c.is_alphanumeric() || matches!(c, '^' | '~'))
-}
-
-/// What more there is to say of a failure, the most telling first.
-fn body(failure: &Failure) -> Vec<&str> {
-    let message = failure.message.as_deref().unwrap_or_default();
-    let excerpt = failure.excerpt.as_deref().unwrap_or_default();
-    message
-        .lines()
-        .chain(excerpt.lines())
-        .filter(|line| says_more(line, failure))
-        .collect()
 }
 
 fn count(length: usize) -> u64 {

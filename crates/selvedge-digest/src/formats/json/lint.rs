@@ -192,23 +192,33 @@ impl Lint {
             None => None,
         };
         draft.severity = match finding.severity {
-            Some(Word::Text(word)) if is_mild(&word) => Severity::Warning,
+            // RuboCop fails for its conventions, too.
+            Some(Word::Text(word)) if self.shape.tool != "rubocop" && is_mild(&word) => {
+                Severity::Warning
+            }
+            Some(Word::Text(word)) if word == "info" => Severity::Warning,
             Some(Word::Number(1)) => Severity::Warning,
             _ => Severity::Error,
         };
-        // stylelint ends its messages with the rule, in parentheses.
-        let rule = draft
-            .failure
-            .code
-            .as_deref()
-            .map(|rule| format!(" ({rule})"));
-        let message = &finding.message;
-        let message = rule
-            .and_then(|rule| message.strip_suffix(&rule))
-            .unwrap_or(message);
+        let rule = draft.failure.code.as_deref().unwrap_or_default();
+        let message = without_rule(&finding.message, rule);
         draft.message(message);
         findings.add(draft.found());
     }
+}
+
+/// The message without the rule that some put before it, and stylelint after it, in parentheses.
+fn without_rule<'a>(message: &'a str, rule: &str) -> &'a str {
+    if rule.is_empty() {
+        return message;
+    }
+    let before = message
+        .strip_prefix(rule)
+        .and_then(|rest| rest.strip_prefix(": "));
+    let after = message
+        .strip_suffix(')')
+        .and_then(|rest| rest.strip_suffix(rule)?.strip_suffix(" ("));
+    before.or(after).unwrap_or(message)
 }
 
 /// Severities below an error, as the tools write them.

@@ -88,7 +88,8 @@ struct Document {
     sure: bool,
     /// An entry was seen that only this report has.
     known: bool,
-    /// The line that is being read.
+    /// The line that it began in, and the one that is being read.
+    first: u64,
     number: u64,
 }
 
@@ -97,7 +98,9 @@ impl Format for Json {
         if self.document.is_none() && !may_begin(line.text) {
             return Claim::Foreign;
         }
-        let document = self.document.get_or_insert_default();
+        let document = self
+            .document
+            .get_or_insert_with(|| Document::begin(line.number));
         document.number = line.number;
         self.feed(line.text.as_bytes(), findings)
     }
@@ -110,7 +113,9 @@ impl Format for Json {
         if self.document.is_none() && !may_begin(&String::from_utf8_lossy(head(bytes))) {
             return false;
         }
-        self.document.get_or_insert_default().number = number;
+        self.document
+            .get_or_insert_with(|| Document::begin(number))
+            .number = number;
         self.feed(bytes, findings) != Claim::Foreign || self.is_open()
     }
 
@@ -148,6 +153,13 @@ impl Json {
 }
 
 impl Document {
+    fn begin(number: u64) -> Self {
+        Self {
+            first: number,
+            ..Self::default()
+        }
+    }
+
     fn entry(&mut self, cut: Cut<'_>, findings: &mut Findings) {
         let (key, value) = match cut {
             Cut::First(key) => {
@@ -187,6 +199,8 @@ impl Document {
         if !complete {
             findings.note("a JSON report ends early: what it says after that is not known");
         }
+        // Its first lines were shown before one could know it.
+        findings.told(self.first..=self.number);
         for report in &mut self.reports {
             report.end(complete, self.number, findings);
         }

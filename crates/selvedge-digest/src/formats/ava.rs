@@ -1,0 +1,168 @@
+//! ava's own reporter: a list of results, then a section for each failure, headed by its name.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::place::{colon_frame, is_foreign};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "ava";
+/// How many names of failed tests are remembered.
+const LISTED: usize = 1000;
+
+/// Reads ava's report.
+#[derive(Debug, Default)]
+pub(super) struct Ava {
+    draft: Option<Draft>,
+    /// The names of failed tests, each with what the list says of it.
+    listed: Vec<String>,
+    /// Below the rule that ends the list.
+    sections: bool,
+    totals: Option<Totals>,
+    begun: bool,
+}
+
+static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^  (?P<count>\d+) (?:known )?(?:tests? (?P<what>passed|failed|skipped|todo)|(?P<outside>uncaught exceptions?|unhandled rejections?))$",
+    )
+});
+static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\d+:(?: |$)"));
+
+impl Format for Ava {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let body = line.body();
+        if let Some(name) = body.strip_prefix("✘ [fail]: ") {
+            self.close(findings);
+            findings.tool(TOOL);
+            self.begun = true;
+            if self.listed.len() < LISTED {
+                self.listed.push(name.to_owned());
+            }
+            return Claim::Noise;
+        }
+        if let Some(file) = body.strip_prefix("Uncaught exception in ") {
+            self.begun = true;
+            self.begin(file, line, findings);
+            return Claim::Evidence;
+        }
+        if !self.begun {
+            return Claim::Foreign;
+        }
+        if body == "─" {
+            self.close(findings);
+            self.sections = true;
+            return Claim::Noise;
+        }
+        if line.indent() == 2 {
+            if let Some(total) = TOTAL.captures(line.text) {
+                self.total(&total, findings);
+                return Claim::Evidence;
+            }
+            if self.sections && self.is_listed(body) {
+                self.begin(body, line, findings);
+                return Claim::Evidence;
+            }
+            if body.starts_with("✘ ") || body.starts_with("✔ ") {
+                self.close(findings);
+                return Claim::Noise;
+            }
+        }
+        let Some(draft) = self
+            .draft
+            .as_mut()
+            .filter(|_| line.is_blank() || line.indent() > 0)
+        else {
+            self.close(findings);
+            return Claim::Foreign;
+        };
+        self::body(draft, line);
+        Claim::Evidence
+    }
+
+    fn is_open(&self) -> bool {
+        self.begun
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+        if let Some(totals) = self.totals.take() {
+            findings.runs.close(TOOL, totals);
+        }
+    }
+}
+
+impl Ava {
+    fn begin(&mut self, id: &str, line: &Line<'_>, findings: &mut Findings) {
+        self.close(findings);
+        findings.tool(TOOL);
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        draft.failure.id = Some(id.to_owned());
+        self.draft = Some(draft);
+    }
+
+    /// The list has the message behind the name.
+    fn is_listed(&self, name: &str) -> bool {
+        let told = |listed: &String| {
+            let rest = listed.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        !name.is_empty() && self.listed.iter().any(told)
+    }
+
+    fn total(&mut self, total: &regex::Captures<'_>, findings: &mut Findings) {
+        self.close(findings);
+        let count: u64 = total["count"].parse().unwrap_or(0);
+        let totals = self.totals.get_or_insert_default();
+        match total.name("what").map(|what| what.as_str()) {
+            Some("passed") => totals.passed += count,
+            Some("skipped" | "todo") => totals.skipped += count,
+            _ => totals.failed += count,
+        }
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        if let Some(draft) = self.draft.take() {
+            findings.add_test(TOOL, draft);
+        }
+    }
+}
+
+/// A line of a section: the place, source, the message with a diff, frames.
+fn body(draft: &mut Draft, line: &Line<'_>) {
+    let body = line.body();
+    let frame = body.strip_prefix("› ").or(body.strip_prefix("at "));
+    if let Some(place) = frame.and_then(colon_frame) {
+        let file = place.file.trim_start_matches("file://");
+        if is_foreign(file) {
+            draft.skip(line);
+            return;
+        }
+        draft.place(file, place.line, place.column);
+        draft.excerpt(line);
+    } else if let Some(place) =
+        colon_frame(body).filter(|_| line.indent() == 2 && !body.contains(' '))
+    {
+        draft.place(place.file, place.line, None);
+        draft.skip(line);
+    } else if CODE.is_match(line.text) {
+        draft.excerpt(line);
+    } else if !body.is_empty() && frame.is_none() {
+        if body
+            .split(": ")
+            .next()
+            .is_some_and(|class| class.ends_with("Error"))
+        {
+            draft.summary(body);
+        }
+        draft.message(line.text.strip_prefix("  ").unwrap_or(body));
+        draft.skip(line);
+    } else {
+        draft.skip(line);
+    }
+}

@@ -1,0 +1,155 @@
+//! `docker build`, with BuildKit's plain progress and with the builder before it: the step that
+//! failed, what it printed, and Dockerfiles that do not parse.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "docker build";
+/// How many steps are remembered by their numbers.
+const STEPS: usize = 200;
+/// How many lines of what a step printed are read.
+const BODY_LINES: u32 = 20;
+
+/// Reads the errors of image builds.
+#[derive(Debug, Default)]
+pub(super) struct Docker {
+    draft: Option<Draft>,
+    lines: u32,
+    /// The steps of BuildKit by their numbers, or the last of the old builder's.
+    steps: Vec<(String, String)>,
+    file: Option<String>,
+}
+
+static STEP: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?:#(?P<number>\d+) (?P<step>\[.*\d+/\d+\] \S.*)|Step \d+/\d+ : (?P<old>\S.*))$")
+});
+static ERROR: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^#(?P<number>\d+) ERROR: (?P<message>\S.*)$"));
+static PARSE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"[Dd]ockerfile parse error (?:on )?line (?P<line>\d+): (?P<message>\S.*)$")
+});
+static OLD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<message>The command '.*' returned a non-zero code: \d+|(?:COPY|ADD) failed: \S.*)$",
+    )
+});
+/// Where newer builders show the step in its file.
+static PLACE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?P<file>\S*Dockerfile[^\s:]*):(?P<line>\d+)$"));
+
+impl Format for Docker {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if let Some(step) = STEP.captures(text) {
+            self.step(&step);
+            return Claim::Noise;
+        }
+        if let Some((_, file)) = text.split_once(" load build definition from ") {
+            self.file = Some(file.to_owned());
+            return Claim::Noise;
+        }
+        if let Some(error) = ERROR.captures(text) {
+            let number = &error["number"];
+            let step = self.steps.iter().find(|(known, _)| known == number);
+            let step = step.map(|(_, step)| step.clone());
+            self.begin(step, &error["message"], line, findings);
+            return Claim::Evidence;
+        }
+        if text.contains("ockerfile parse error")
+            && let Some(error) = PARSE.captures(text)
+        {
+            self.begin(None, &error["message"], line, findings);
+            let file = self.file.clone().unwrap_or_else(|| "Dockerfile".to_owned());
+            if let Some(draft) = &mut self.draft {
+                draft.place(&file, error["line"].parse().ok(), None);
+                draft.excerpt(line);
+            }
+            self.finish(findings);
+            return Claim::Evidence;
+        }
+        if let Some(error) = OLD.captures(text).filter(|_| !self.steps.is_empty()) {
+            let step = self.steps.pop().map(|(_, step)| step);
+            self.begin(step, &error["message"], line, findings);
+            self.finish(findings);
+            return Claim::Evidence;
+        }
+        self.body(line, findings)
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        findings.close(&mut self.draft);
+    }
+}
+
+impl Docker {
+    fn step(&mut self, step: &regex::Captures<'_>) {
+        let get = |name: &str| {
+            step.name(name)
+                .map_or("", |group| group.as_str())
+                .to_owned()
+        };
+        let (number, name) = (get("number"), get("step"));
+        if number.is_empty() {
+            self.steps = vec![(String::new(), get("old"))];
+        } else if self.steps.len() < STEPS && !self.steps.iter().any(|(known, _)| *known == number)
+        {
+            self.steps.push((number, name));
+        }
+    }
+
+    fn begin(
+        &mut self,
+        step: Option<String>,
+        message: &str,
+        line: &Line<'_>,
+        findings: &mut Findings,
+    ) {
+        self.finish(findings);
+        findings.tool(TOOL);
+        let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+        draft.failure.id = step;
+        draft.message(message);
+        self.draft = Some(draft);
+        self.lines = 0;
+    }
+
+    /// What the step printed stands below its name once more; then the error, again.
+    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some(draft) = self.draft.as_mut().filter(|_| self.lines < BODY_LINES) else {
+            self.finish(findings);
+            return Claim::Foreign;
+        };
+        self.lines += 1;
+        let text = line.text;
+        let repeats = draft
+            .failure
+            .message
+            .as_deref()
+            .is_some_and(|message| text.ends_with(message));
+        if let Some(place) = PLACE.captures(text) {
+            draft.place(&place["file"], place["line"].parse().ok(), None);
+            draft.skip(line);
+        } else if repeats || text.contains("failed to solve") || text.starts_with("##[") {
+            draft.skip(line);
+            self.finish(findings);
+        } else if text.starts_with("------") || text.starts_with(" > [") || text.is_empty() {
+            draft.skip(line);
+        } else {
+            // A step's own compiler is read by its own format.
+            draft.excerpt(line);
+            return Claim::Foreign;
+        }
+        Claim::Evidence
+    }
+}

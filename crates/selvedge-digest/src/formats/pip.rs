@@ -1,0 +1,160 @@
+//! pip: requirements that cannot be met, and packages that do not build.
+
+use super::place::{is_foreign, python_frame};
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings};
+use crate::line::Line;
+use crate::record::FailureKind;
+
+const TOOL: &str = "pip";
+/// How many lines of an error are read.
+const BODY_LINES: u32 = 60;
+
+/// Reads pip's errors.
+#[derive(Debug, Default)]
+pub(super) struct Pip {
+    draft: Option<Draft>,
+    lines: u32,
+    /// Within the output of a program that pip ran.
+    boxed: bool,
+    foreign: bool,
+}
+
+/// How pip's own errors begin.
+const ERRORS: [&str; 7] = [
+    "Could not find a version that satisfies the requirement ",
+    "Cannot install ",
+    "Invalid requirement: ",
+    "Directory '",
+    "Could not open requirements file",
+    "Package '",
+    "No matching distribution found for ",
+];
+/// Lines that only repeat an error.
+const CONSEQUENCES: [&str; 4] = [
+    "ERROR: ResolutionImpossible",
+    "error: metadata-generation-failed",
+    "ERROR: Failed to build installable wheels",
+    "note: This ",
+];
+
+impl Format for Pip {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if line.body() == "error: subprocess-exited-with-error" {
+            self.finish(findings);
+            findings.tool(TOOL);
+            self.draft = Some(Draft::new(FailureKind::Compile, TOOL, line));
+            self.lines = 0;
+            return Claim::Evidence;
+        }
+        let said = text
+            .strip_prefix("ERROR: ")
+            .filter(|said| ERRORS.iter().any(|start| said.starts_with(start)));
+        if let Some(said) = said {
+            return self.error(said, line, findings);
+        }
+        if CONSEQUENCES.iter().any(|start| text.starts_with(start)) {
+            self.finish(findings);
+            return if findings.knows_tool(TOOL) {
+                Claim::Noise
+            } else {
+                Claim::Foreign
+            };
+        }
+        self.body(line, findings)
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.boxed = false;
+        self.foreign = false;
+        findings.close(&mut self.draft);
+    }
+}
+
+impl Pip {
+    fn error(&mut self, said: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if said.starts_with("No matching distribution")
+            && let Some(draft) = &mut self.draft
+        {
+            // The error before it says the same, and which versions there are.
+            draft.skip(line);
+            self.finish(findings);
+            return Claim::Evidence;
+        }
+        self.finish(findings);
+        findings.tool(TOOL);
+        let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
+        if let Some((file, number)) = requirement(said) {
+            draft.place(file, number, None);
+        }
+        draft.message(said);
+        draft.excerpt(line);
+        self.draft = Some(draft);
+        self.lines = 0;
+        Claim::Evidence
+    }
+
+    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let body = line.body();
+        // A conflict is explained below a blank line, to the advice on it.
+        let over =
+            body.starts_with("To fix this") || !self.boxed && self.lines > 4 && line.is_blank();
+        let Some(draft) = self
+            .draft
+            .as_mut()
+            .filter(|_| !over && self.lines < BODY_LINES)
+        else {
+            self.finish(findings);
+            return Claim::Foreign;
+        };
+        self.lines += 1;
+        if let Some(what) = body.strip_prefix("× ") {
+            draft.message(what);
+        } else if body.starts_with("╰─>") {
+            self.boxed = true;
+        } else if body == "[end of output]" {
+            draft.skip(line);
+            self.finish(findings);
+            return Claim::Evidence;
+        } else if self.boxed {
+            if let Some(place) = python_frame(line.text) {
+                self.foreign = is_foreign(place.file);
+                if !self.foreign {
+                    draft.place_again(place.file, place.line, None);
+                }
+            }
+            // The last line that is no frame tells what broke.
+            let error = body
+                .split(": ")
+                .next()
+                .is_some_and(|class| class.ends_with("Error"));
+            self.foreign &= line.indent() > 6;
+            if error && line.indent() <= 6 {
+                draft.summary(body);
+                draft.message(body);
+            }
+            if self.foreign {
+                draft.skip(line);
+                return Claim::Evidence;
+            }
+        }
+        draft.excerpt(line);
+        Claim::Evidence
+    }
+}
+
+/// `… (from line 1 of r.txt)`, `… (from -r r.txt (line 3))`
+fn requirement(said: &str) -> Option<(&str, Option<u32>)> {
+    if let Some((_, rest)) = said.rsplit_once("(from line ") {
+        let (number, file) = rest.split_once(" of ")?;
+        return Some((file.trim_end_matches(')'), number.parse().ok()));
+    }
+    let (_, rest) = said.rsplit_once("(from -r ")?;
+    let (file, number) = rest.split_once(" (line ")?;
+    Some((file, number.trim_end_matches(')').parse().ok()))
+}

@@ -1,0 +1,214 @@
+//! Perl's tests as `prove` shows them: what Test::More says of each failure, on standard error, and a
+//! summary of the files. The TAP itself, with `-v`, is [read as such](super::tap).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::Line;
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+pub(super) const TOOL: &str = "prove";
+/// How many failures of one subtest wait for its name.
+const NESTED: usize = 100;
+
+/// Reads the diagnostics of Test::More and the summary of the harness.
+#[derive(Debug, Default)]
+pub(super) struct Prove {
+    draft: Option<Draft>,
+    /// The draft is one of a subtest, whose name comes after it.
+    is_nested: bool,
+    nested: Vec<Draft>,
+    /// Perl's own last error: message, file and line.
+    died: Option<(String, String, Option<u32>)>,
+    /// Below the heading of the summary.
+    summary: bool,
+    skipped: u64,
+    failed: u64,
+}
+
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^#   Failed (?:\(TODO\) )?test(?: '(?P<name>.+)')?(?: at (?P<file>\S+) line (?P<line>\d+)\.)?$",
+    )
+});
+static DIED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]")
+});
+static FILE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$"));
+static TOTALS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Files=\d+, Tests=(?P<tests>\d+),"));
+static SKIPPED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:"));
+
+impl Format for Prove {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let body = line.body();
+        if body.starts_with("#   Failed")
+            && let Some(failed) = FAILED.captures(body)
+        {
+            self.failed(&failed, line, findings);
+            return Claim::Evidence;
+        }
+        if body.starts_with('#') {
+            return self.comment(line, findings);
+        }
+        self.close(findings);
+        if line.text == "Test Summary Report" {
+            findings.tool(TOOL);
+            self.summary = true;
+            return Claim::Noise;
+        }
+        if self.summary {
+            return self.summary(line, findings);
+        }
+        if body.starts_with("(less ")
+            && let Some(skipped) = SKIPPED.captures(body)
+        {
+            self.skipped += skipped["skipped"].parse().unwrap_or(0);
+            return Claim::Noise;
+        }
+        if line.text.contains(" line ")
+            && let Some(died) = DIED.captures(line.text)
+        {
+            let place = (died["file"].to_owned(), died["line"].parse().ok());
+            self.died = Some((died["message"].to_owned(), place.0, place.1));
+        }
+        Claim::Foreign
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some() || self.summary
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.close(findings);
+        self.name_nested("", findings);
+    }
+}
+
+impl Prove {
+    fn failed(&mut self, failed: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) {
+        self.close(findings);
+        let name = failed.name("name").map_or("", |name| name.as_str());
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        draft.failure.id = (!name.is_empty()).then(|| name.to_owned());
+        if let Some(file) = failed.name("file") {
+            draft.place(file.as_str(), failed["line"].parse().ok(), None);
+        }
+        self.is_nested = line.indent() > 0;
+        if !self.is_nested && !self.nested.is_empty() {
+            // The subtest itself: it failed because its parts did.
+            self.name_nested(name, findings);
+            return;
+        }
+        self.draft = Some(draft);
+    }
+
+    /// A line of Test::More's below a failure.
+    fn comment(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let said = line.body().trim_start_matches('#').trim();
+        if said.starts_with("Looks like ") {
+            self.close(findings);
+            return Claim::Noise;
+        }
+        let Some(draft) = &mut self.draft else {
+            return Claim::Foreign;
+        };
+        let place = said
+            .strip_prefix("at ")
+            .and_then(|rest| rest.strip_suffix('.')?.rsplit_once(" line "));
+        match place {
+            Some((file, number)) if draft.failure.file.is_none() => {
+                draft.place(file, number.parse().ok(), None);
+                draft.skip(line);
+            }
+            _ => {
+                draft.message(said);
+                draft.skip(line);
+            }
+        }
+        Claim::Evidence
+    }
+
+    fn summary(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        if let Some(totals) = TOTALS.captures(line.text) {
+            let tests: u64 = totals["tests"].parse().unwrap_or(0);
+            let (failed, skipped) = (self.failed, self.skipped);
+            if findings.knows_tool("tap") {
+                // The TAP was shown, and told what passed.
+                findings.runs.close_as_seen(TOOL);
+            } else {
+                findings
+                    .runs
+                    .close(TOOL, Totals::of_all(tests, failed, skipped));
+            }
+            *self = Self::default();
+            return Claim::Evidence;
+        }
+        let Some(file) = FILE.captures(line.text) else {
+            return Claim::Noise;
+        };
+        let failed: u64 = file["failed"].parse().unwrap_or(0);
+        self.failed += failed.max(1);
+        if failed == 0 {
+            self.broken(&file["file"], line, findings);
+        }
+        Claim::Evidence
+    }
+
+    /// A file that ended early, with no test of it failed.
+    fn broken(&mut self, file: &str, line: &Line<'_>, findings: &mut Findings) {
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        draft.failure.id = Some(file.to_owned());
+        if let Some((message, died, number)) = self.died.take_if(|(_, died, _)| died == file) {
+            draft.place(&died, number, None);
+            draft.message(&message);
+        } else {
+            draft.place(file, None, None);
+            draft.message("it ended before its plan was through");
+        }
+        findings.runs.test(TOOL, Outcome::Failed, Some(file));
+        findings.add(draft.found());
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        let Some(draft) = self.draft.take() else {
+            return;
+        };
+        if self.is_nested {
+            if self.nested.len() < NESTED {
+                self.nested.push(draft);
+            }
+            return;
+        }
+        record(draft, findings);
+    }
+
+    /// The subtest of the failures that wait is known now.
+    fn name_nested(&mut self, subtest: &str, findings: &mut Findings) {
+        for mut draft in self.nested.drain(..) {
+            if let Some(name) = draft.failure.id.take() {
+                let name = if subtest.is_empty() {
+                    name
+                } else {
+                    format!("{subtest} > {name}")
+                };
+                draft.failure.id = Some(name);
+            }
+            record(draft, findings);
+        }
+    }
+}
+
+fn record(mut draft: Draft, findings: &mut Findings) {
+    draft
+        .failure
+        .message
+        .get_or_insert_with(|| "failed".to_owned());
+    findings.tool(TOOL);
+    findings.add_test(TOOL, draft);
+}

@@ -1,0 +1,114 @@
+//! What there is to say of a failure beyond its headline: the lines of its message and excerpt, the
+//! most telling first.
+//!
+//! A line that only repeats the headline is not worth its tokens; frames of a framework come last.
+
+use crate::formats::is_foreign_frame;
+use crate::record::Failure;
+
+/// How telling a line is: the lower, the sooner it gets a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Message,
+    /// The line of the source that the tool points at.
+    Marked,
+    Other,
+    /// A frame in a runtime, a library or a test framework.
+    ForeignFrame,
+}
+
+/// The lines that say more than the headline, each with its place, the most telling first.
+pub(super) fn body(failure: &Failure) -> Vec<(usize, &str)> {
+    let message = failure.message.as_deref().unwrap_or_default().lines();
+    let excerpt = failure.excerpt.as_deref().unwrap_or_default().lines();
+    let mut last = Rank::Other;
+    let mut lines: Vec<(Rank, usize, &str)> = Vec::new();
+    let message = message.map(|line| (Some(Rank::Message), line));
+    let mut all = message
+        .chain(excerpt.map(|line| (None, line)))
+        .enumerate()
+        .peekable();
+    while let Some((at, (known, line))) = all.next() {
+        // What points into the line above belongs to it.
+        let rank = match known {
+            Some(rank) => rank,
+            None if is_pointer(line) => last,
+            None if all.peek().is_some_and(|(_, (_, next))| is_pointer(next)) => Rank::Marked,
+            None => rank(line),
+        };
+        last = rank;
+        if says_more(line, failure) {
+            lines.push((rank, at, line));
+        }
+    }
+    lines.sort_by_key(|(rank, at, _)| (*rank, *at));
+    lines.into_iter().map(|(_, at, line)| (at, line)).collect()
+}
+
+fn rank(line: &str) -> Rank {
+    let body = line.trim_start();
+    if is_foreign_frame(line) {
+        Rank::ForeignFrame
+    } else if body.starts_with("> ") || line.starts_with(">  ") || line.starts_with("E  ") {
+        Rank::Marked
+    } else {
+        Rank::Other
+    }
+}
+
+/// A row of carets below a line of source, behind a gutter or not.
+fn is_pointer(line: &str) -> bool {
+    line.contains(['^', '┬', '╵', '╰']) && !line.contains(char::is_alphanumeric)
+}
+
+/// Whether a line says more than a frame or an arrow to the place that the headline names.
+fn says_more(line: &str, failure: &Failure) -> bool {
+    if let (Some(file), Some(number)) = (&failure.file, failure.line)
+        && let Some((before, after)) = line.split_once(&format!("{file}:{number}"))
+    {
+        return before.chars().chain(after.chars()).any(char::is_alphabetic);
+    }
+    line.contains(|c: char| c.is_alphanumeric() || matches!(c, '^' | '~' | '┬'))
+}
+
+/// Words that add nothing to a headline.
+const EMPTY_WORDS: [&str; 8] = [
+    "at", "in", "error", "failed", "failure", "fail", "line", "unknown",
+];
+
+/// Whether a line is shown for its form: a diff, or source behind a gutter.
+pub(super) fn is_formed(line: &str) -> bool {
+    line.contains(['|', '│']) || line.trim_start().starts_with(['+', '-', '>', '<'])
+}
+
+/// Whether a line is one that was said, with at most a mark before it.
+pub(super) fn says_again(line: &str, said: &str) -> bool {
+    const LONG: usize = 40;
+    const MARK: usize = 16;
+    let said = said.trim();
+    said.len() > LONG && line.trim().len() < said.len() + MARK && line.contains(said)
+}
+
+/// Whether a line of prose or a frame has no word that the headline lacks. Diffs and source are shown
+/// for their form, too, and a number that stands in the headline by chance may be a value here.
+pub(super) fn is_told(line: &str, headline: &str, failure: &Failure) -> bool {
+    let body = line.trim_start();
+    let file = failure.file.as_deref().unwrap_or_default();
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let placed = !name.is_empty() && line.contains(name);
+    let mut words = words(body).peekable();
+    !is_formed(line)
+        && words.peek().is_some()
+        && words.all(|word| {
+            let empty = EMPTY_WORDS
+                .iter()
+                .any(|empty| word.eq_ignore_ascii_case(empty));
+            let value = !placed && word.contains(|c: char| c.is_ascii_digit());
+            empty || !value && self::words(headline).any(|told| told == word)
+        })
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+}
