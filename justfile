@@ -34,9 +34,10 @@ kill-loop POINTS="50":
 
 # Fuzz the digest, or one of its formats, for so many seconds; needs a nightly compiler and cargo-fuzz.
 fuzz FORMAT="" SECONDS="60":
+    mkdir -p fuzz/corpus/{{if FORMAT == "" { "digest" } else { FORMAT } }}
     SELVEDGE_FORMAT="{{FORMAT}}" cargo +nightly fuzz run {{if FORMAT == "" { "digest" } else { "format" } }} \
         fuzz/corpus/{{if FORMAT == "" { "digest" } else { FORMAT } }} crates/selvedge-digest/tests/it/fixtures \
-        -- -max_total_time={{SECONDS}} -max_len=20000 -timeout=10
+        -- -max_total_time={{SECONDS}} -max_len=20000 -timeout=10 -report_slow_units=2
 
 # Fuzz each format for so many seconds.
 fuzz-formats SECONDS="60":
