@@ -20,6 +20,10 @@ generate:
 e2e *ARGS:
     cargo xtask e2e {{ARGS}}
 
+# What a verdict is worth, measured anew: the tables of docs/trust-measured.md.
+trust:
+    cargo xtask trust
+
 # The table of docs/performance.md; `just bench --long` floods with 10 GB.
 bench *ARGS:
     cargo xtask bench {{ARGS}}

@@ -18,9 +18,14 @@ const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
 /// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …).
 pub(crate) fn run(args: &[&str]) -> Done {
+    program::run(&mut suite(args)?)
+}
+
+/// The suite, ready to be run: what it needs is installed.
+pub(crate) fn suite(args: &[&str]) -> Done<Command> {
     let programs = install()?;
     let python = install_python()?;
-    let suite = [
+    let mut tests = cargo([
         "test",
         "--package",
         "selvedge",
@@ -29,13 +34,12 @@ pub(crate) fn run(args: &[&str]) -> Done {
         "--test",
         "e2e",
         "--",
-    ];
-    let mut tests = cargo(suite);
+    ]);
     tests
         .args(args)
         .env("PATH", path_with(&[&programs, &python])?)
         .env("SELVEDGE_E2E_PROGRAMS", &programs);
-    program::run(&mut tests)
+    Ok(tests)
 }
 
 /// Installs the pinned agents where they are not yet; gives the folder of their programs.

@@ -13,6 +13,7 @@ mod generate;
 mod program;
 mod stages;
 mod tidy;
+mod trust;
 mod verify;
 mod workspace;
 
@@ -30,6 +31,7 @@ cargo xtask WORD
   licences             every dependency's licence is one of ours to use
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
+  trust                every table of docs/trust-measured.md, measured anew and written
   bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program
                        measures that build of selvedge, not this checkout's";
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
         ["e2e", rest @ ..] => e2e::run(rest),
+        ["trust"] => trust::run(),
         ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::stamp(path),
         [] | ["help" | "--help" | "-h"] => {

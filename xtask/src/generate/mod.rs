@@ -1,10 +1,8 @@
 //! The files that are made from the code and committed, so that they can be read and linked to:
-//! JSON Schemas of the wire, manual page, completions, the reference of the command line, and the table
-//! of tricks.
+//! JSON Schemas of the wire, manual page, completions, and the reference of the command line.
 
 mod command_line;
 mod schemas;
-mod tricks;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -60,7 +58,6 @@ pub(crate) fn check() -> Done {
 fn made() -> Done<Files> {
     let mut files = schemas::all()?;
     files.extend(command_line::all()?);
-    files.extend(tricks::all()?);
     Ok(files)
 }
 

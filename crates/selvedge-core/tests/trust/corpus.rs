@@ -1,6 +1,6 @@
 //! The corpus of tricks and honest changes: what stood there, what an agent made of it, and what is
 //! expected of the guard. Used by the guard's own test, by the end-to-end control that runs each
-//! trick on its real runner, and by the table of `docs/trust.md`.
+//! trick on its real runner.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,9 @@ pub(crate) struct Group {
     pub(crate) run: String,
     /// What the agent is asked for.
     pub(crate) task: String,
+    /// Files of work that is right, which a run must call verified; only tricks have some.
+    #[serde(default)]
+    pub(crate) mended: Files,
     /// Changes that pass without being right.
     #[serde(default)]
     pub(crate) trick: Vec<Case>,
@@ -31,7 +34,7 @@ pub(crate) struct Group {
 }
 
 /// One change.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     /// What was done.

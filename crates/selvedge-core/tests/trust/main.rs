@@ -66,11 +66,11 @@ fn every_trick_gets_what_the_corpus_says() {
         wrong.len(),
         wrong.join("\n")
     );
-    let seen = |(_, case): &(&Group, &Case)| case.guard != "clean" || case.evidence.is_some();
-    println!(
-        "{} of {} tricks are noticed",
-        tricks().filter(seen).count(),
-        tricks().count()
+    let unseen = |(_, case): &(&Group, &Case)| case.guard == "clean" && case.evidence.is_none();
+    let unseen = tricks().filter(unseen).count();
+    assert!(
+        unseen * 20 <= tricks().count(),
+        "{unseen} leave nothing to see"
     );
 }
 
@@ -91,12 +91,30 @@ fn honest_work_is_left_alone() {
     );
     let all = honest().count();
     let that = |strength: &str| honest().filter(|(_, case)| case.guard == strength).count();
-    println!(
-        "{all} honest changes: {} offences, {} strong flags",
-        that("offence"),
-        that("strong")
-    );
+    // The rows of `just trust`.
+    for (group, case) in honest() {
+        let said = match case.guard.as_str() {
+            "offence" => "called tampering",
+            "strong" => "flagged",
+            _ => "let be",
+        };
+        println!("| {} | {} | {said} |", group.runner, case.name);
+    }
     assert!(all >= 60, "{all}");
     assert!(that("offence") * 100 <= all * 2);
     assert!(that("strong") * 100 <= all * 5);
+}
+
+#[test]
+fn the_work_that_was_asked_for_is_left_alone() {
+    let groups = corpus::groups().unwrap();
+    let mended = groups.iter().filter(|group| !group.mended.is_empty());
+    for group in mended {
+        let case = Case {
+            work: group.mended.clone(),
+            ..Case::default()
+        };
+        let findings = findings(group, &case);
+        assert_eq!(said(&findings), "clean", "{}: {findings:#?}", group.runner);
+    }
 }

@@ -1,9 +1,12 @@
 //! What holds for every tree: a snapshot brings back all it covers, a restore loses no byte that was
 //! there before it, and a snapshot twice is the same. `PROPTEST_CASES` sets how many trees.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::path::Path;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use selvedge_engine::workspace::{LeftOuts, Limits, WorkspaceError};
 
 use super::fixture::{Fixture, Picture, Thing};
@@ -18,7 +21,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Each case makes about 20 processes.
-const CASES: u32 = 48;
+const CASES: u32 = 64;
 
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES")
@@ -27,23 +30,87 @@ fn cases() -> u32 {
         .unwrap_or(CASES)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
-
-    #[test]
-    fn a_scrambled_tree_comes_back_and_no_byte_of_the_scramble_is_lost(
-        is_repository: bool,
-        tree in acts(24),
-        scramble in acts(16),
-    ) {
-        let fixture = if is_repository { Fixture::repository() } else { Fixture::folder() };
-        check(&fixture, &tree, &scramble)?;
+#[test]
+fn a_scrambled_tree_comes_back_and_no_byte_of_the_scramble_is_lost() {
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(cases())
+    };
+    let seen = RefCell::new(Seen::default());
+    let trees = (any::<bool>(), acts(24), acts(16));
+    let held = TestRunner::new(config).run(&trees, |(is_repository, tree, scramble)| {
+        let fixture = if is_repository {
+            Fixture::repository()
+        } else {
+            Fixture::folder()
+        };
+        check(&fixture, &tree, &scramble, &mut seen.borrow_mut())?;
         // A folder of the test that may not be written could not be removed.
         open_all(&fixture.dir());
+        Ok(())
+    });
+    if let Err(failure) = held {
+        panic!("{failure}\n{seen:?}");
+    }
+    println!("{}", seen.borrow());
+}
+
+/// What the trees were made of, and what became of them: a row of `just trust`.
+#[derive(Debug, Default)]
+struct Seen {
+    trees: usize,
+    files: usize,
+    links: usize,
+    empty_folders: usize,
+    names_that_are_no_text: usize,
+    nested_repositories: usize,
+    left_out: u64,
+    refused: usize,
+}
+
+impl Seen {
+    fn count(&mut self, picture: &Picture, left_out: &LeftOuts) {
+        self.trees += 1;
+        self.left_out += left_out.total;
+        for (path, thing) in picture {
+            self.names_that_are_no_text += usize::from(path.to_str().is_none());
+            match thing {
+                Thing::File { .. } => self.files += 1,
+                Thing::Link(_) => self.links += 1,
+                Thing::Folder { .. } => self.empty_folders += usize::from(is_empty(picture, path)),
+                Thing::Records => self.nested_repositories += 1,
+                Thing::Special => {}
+            }
+        }
     }
 }
 
-fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCaseError> {
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            trees,
+            files,
+            links,
+            empty_folders,
+            names_that_are_no_text,
+            nested_repositories,
+            left_out,
+            refused,
+        } = self;
+        write!(
+            f,
+            "| {trees} | {files} | {links} | {empty_folders} | {names_that_are_no_text} | \
+             {nested_repositories} | {left_out} | {refused} | 0 |"
+        )
+    }
+}
+
+fn check(
+    fixture: &Fixture,
+    tree: &[Act],
+    scramble: &[Act],
+    seen: &mut Seen,
+) -> Result<(), TestCaseError> {
     let workspace = fixture.workspace().with_limits(LIMITS);
     for act in tree {
         act.perform(fixture);
@@ -56,6 +123,7 @@ fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCa
         "a snapshot changed the workspace"
     );
     prop_assert_eq!(&workspace.snapshot("again").unwrap().tree, &snapshot.tree);
+    seen.count(&first, &snapshot.left_out);
 
     for act in scramble {
         act.perform(fixture);
@@ -64,6 +132,7 @@ fn check(fixture: &Fixture, tree: &[Act], scramble: &[Act]) -> Result<(), TestCa
     let scrambled = workspace.snapshot("scrambled").unwrap();
     let restored = match workspace.restore(&snapshot.tree) {
         Err(WorkspaceError::InTheWay { .. }) => {
+            seen.refused += 1;
             prop_assert_eq!(
                 fixture.picture(),
                 second,

@@ -15,7 +15,7 @@ mod claude_code;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
-mod evidence;
 mod reports;
 mod stage;
+mod tools;
 mod tricks;

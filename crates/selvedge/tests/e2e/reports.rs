@@ -4,7 +4,7 @@
 use selvedge_testkit::{Output, TestEnv};
 use serde_json::{Value, json};
 
-use crate::evidence::with_caches;
+use crate::tools::with_tools;
 
 /// A project, committed, and the check that runs its tests.
 fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
@@ -25,7 +25,7 @@ fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
 fn run(env: &TestEnv, agent: &str) -> Output {
     let fixed = ["run", "mend it", "--retries", "0", "--format", "json"];
     let run = env.selvedge(fixed.iter().chain(&["--agent-cmd", agent]));
-    with_caches(run).run()
+    with_tools(run, env).run()
 }
 
 fn check(out: &Output) -> Value {

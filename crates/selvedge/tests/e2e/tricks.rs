@@ -1,13 +1,15 @@
-//! The control of the guard's corpus: each trick, done by hand and without Selvedge, turns a failing
-//! check of a real runner into one that exits 0. What the guard says of the same files is tested
-//! beside the corpus, in `selvedge-core`.
+//! The guard's corpus on the real runners. The control: each trick, done by hand and without Selvedge,
+//! turns a failing check into one that exits 0. Then the same trick is done by the agent of a run,
+//! and what the run says of it is held against the corpus. The rows that are printed are those of
+//! `just trust`.
 
 #[path = "../../../selvedge-core/tests/trust/corpus.rs"]
 #[allow(
     dead_code,
     reason = "the guard's own test reads what this one does not"
 )]
-pub(crate) mod corpus;
+mod corpus;
+mod judged;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,7 +29,7 @@ const UNSET: [&str; 9] = [
     "PYTHONPATH",
 ];
 
-pub(crate) fn write(root: &Path, files: &Files) {
+fn write(root: &Path, files: &Files) {
     for (path, text) in files {
         let target = root.join(path);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -53,40 +55,43 @@ fn check(group: &Group, case: &Case, files: &Files) -> Output {
     command.output().unwrap()
 }
 
-/// Fails before, and exits 0 after each trick of the runner.
+/// Whether the check fails before the trick, and exits 0 after it; else what it printed.
+fn fooled(group: &Group, case: &Case) -> Result<(), String> {
+    let before = check(group, case, &group.before(case));
+    let after = check(group, case, &group.after(case));
+    // 126 and 127: the runner itself is not there.
+    let failed = before
+        .status
+        .code()
+        .is_some_and(|code| (1..126).contains(&code));
+    if failed && after.status.success() {
+        return Ok(());
+    }
+    let said = |output: &Output| {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        format!("{}\n{out}{err}", output.status)
+    };
+    Err(format!(
+        "before: {}\nafter: {}",
+        said(&before),
+        said(&after)
+    ))
+}
+
+/// Every trick of the runner fools it, and comes to what the corpus says in a run.
+#[allow(clippy::print_stdout, reason = "the rows of `just trust`")]
 fn holds(runner: &str) {
     let groups = corpus::groups().unwrap();
     let group = groups
         .iter()
         .find(|group| group.runner == runner && !group.trick.is_empty())
         .unwrap();
-    let mut wrong = Vec::new();
+    let mut wrong: Vec<String> = judged::mends(group).err().into_iter().collect();
     for case in &group.trick {
-        let (before, after) = (
-            check(group, case, &group.before(case)),
-            check(group, case, &group.after(case)),
-        );
-        // 126 and 127: the runner itself is not there.
-        let failed = before
-            .status
-            .code()
-            .is_some_and(|code| (1..126).contains(&code));
-        if !failed || !after.status.success() {
-            let said = |output: &Output| {
-                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                format!(
-                    "{}\n{}{}",
-                    output.status,
-                    text(&output.stdout),
-                    text(&output.stderr)
-                )
-            };
-            wrong.push(format!(
-                "{}\nbefore: {}\nafter: {}",
-                case.name,
-                said(&before),
-                said(&after)
-            ));
+        match fooled(group, case).and_then(|()| judged::judge(group, case)) {
+            Ok(said) => println!("| {runner} | {} | yes | {said} |", cell(&case.name)),
+            Err(why) => wrong.push(format!("{}\n{why}", case.name)),
         }
     }
     assert!(
@@ -96,6 +101,11 @@ fn holds(runner: &str) {
         group.trick.len(),
         wrong.join("\n\n")
     );
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
 #[test]

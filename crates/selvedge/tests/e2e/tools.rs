@@ -1,0 +1,22 @@
+//! Where compilers and runners find themselves, and keep what they build, in a hermetic environment.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_testkit::{Invocation, TestEnv};
+
+pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
+    let homes = [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")];
+    let home = PathBuf::from(std::env::var_os("HOME").unwrap());
+    let run = homes.into_iter().fold(run, |run, (name, folder)| {
+        let default = home.join(folder).into_os_string();
+        run.env(name, std::env::var_os(name).unwrap_or(default))
+    });
+    run.env_inherit("RUSTUP_TOOLCHAIN")
+        // Built cold, go's own library takes longer than all the rest.
+        .env(
+            "GOCACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
+        )
+        .env("CARGO_TARGET_DIR", env.root().join("target"))
+        .env("CARGO_TERM_COLOR", "never")
+}
