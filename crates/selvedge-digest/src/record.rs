@@ -189,7 +189,8 @@ pub struct TestSummary {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestIds {
-    /// The ids, in the order of the log, each as its runner writes it.
+    /// The ids, in the order of the log, each as its runner writes it. Where that is not unique and
+    /// a report for machines tells the test's file or package, that goes first.
     pub ids: Vec<String>,
     /// How many more there were than the list may hold.
     pub omitted: u64,

@@ -67,7 +67,10 @@ pub(super) fn broken(
         return packages_gone(before, now, task);
     }
     match (executed_ids(before), executed_ids(now)) {
-        (Some(then), Some(now_ids)) => gone(&then, &now_ids, now, task),
+        (Some(mut then), Some(now_ids)) => {
+            forget_stand_ins(&mut then, before, &now_ids);
+            gone(&then, &now_ids, now, task)
+        }
         _ => fewer(before, now).map(Broken::from),
     }
 }
@@ -78,6 +81,32 @@ fn packages_gone(before: &TestSummary, now: &TestSummary, task: &str) -> Option<
     let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
     let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
     whole.then(|| gone(&then, &now_ids, now, task)).flatten()
+}
+
+/// Where a file does not load, or what goes before a group of tests fails, the file or the group is
+/// told as one test that failed; a file without tests as one that passed. Once its tests run, they
+/// are told instead.
+fn forget_stand_ins(then: &mut BTreeSet<String>, before: &TestSummary, now_ids: &BTreeSet<String>) {
+    const WITHIN: [&str; 4] = ["::", " > ", " › ", "."];
+    let failed: BTreeSet<String> = ids(&before.failed_ids).collect();
+    let is_file = |id: &str| {
+        let is_within_one = ["::", " > ", " › "]
+            .iter()
+            .any(|within| id.contains(within));
+        let name = id.rsplit('/').next().unwrap_or(id);
+        name.contains('.') && !is_within_one
+    };
+    let is_told_by_parts = |id: &String| {
+        // All that begins with the id stands together.
+        let mut parts = now_ids
+            .range(id.clone()..)
+            .map_while(|it| it.strip_prefix(id.as_str()));
+        parts.any(|rest| WITHIN.iter().any(|within| rest.starts_with(within)))
+    };
+    then.retain(|id| {
+        let may_stand_in = failed.contains(id) || is_file(id);
+        now_ids.contains(id) || !may_stand_in || !is_told_by_parts(id)
+    });
 }
 
 /// By name: the sure way.
@@ -217,6 +246,37 @@ mod tests {
                 .unwrap()
                 .reason
                 .contains("shows no tests")
+        );
+    }
+
+    #[test]
+    fn a_file_that_loads_now_is_told_by_its_tests() {
+        let then = |passed: &[&str], failed: &[&str]| TestSummary {
+            executed: (passed.len() + failed.len()) as u64,
+            failed_ids: tests(failed, &[]).passed_ids,
+            ..tests(passed, &[])
+        };
+        let now = |passed: &[&str]| tests(passed, &[]);
+        let gone = |before: &TestSummary, now: &TestSummary| broken(before, Some(now), None, "");
+        let loads = [
+            ("tests/test_cart.py", "tests/test_cart.py::test_total"),
+            ("cart.test.js", "cart.test.js › total"),
+            ("cart.test.js > cart", "cart.test.js > cart > total"),
+            ("shop.test_cart", "shop.test_cart.Cart.test_total"),
+        ];
+        for (file, test) in loads {
+            let before = then(&["other"], &[file]);
+            assert_eq!(gone(&before, &now(&["other", test])), None, "{file}");
+            let beside = format!("{file}_2::total");
+            assert!(gone(&before, &now(&["other", &beside])).is_some(), "{file}");
+        }
+        let empty = then(&["cart.test.js"], &[]);
+        assert_eq!(gone(&empty, &now(&["cart.test.js > total"])), None);
+        let group = then(&["cart.test.js > total"], &[]);
+        let hollow = now(&["cart.test.js > total > is a number"]);
+        assert!(
+            gone(&group, &hollow).is_some(),
+            "a test that passed must stay"
         );
     }
 

@@ -3,6 +3,7 @@
 //! A failed test is headed by `--- FAIL: TestX (0.00s)`; its messages follow, indented. With `-v`
 //! they come before, under `=== RUN   TestX`. A panic takes the whole package down.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -31,6 +32,8 @@ struct Said {
 /// Reads go's text.
 #[derive(Debug, Default)]
 pub(super) struct Go {
+    /// The package that all of it is of, where that is known.
+    package: String,
     draft: Option<Draft>,
     panicking: bool,
     /// Output of tests with `-v`, each with its test, until their results are known.
@@ -116,6 +119,14 @@ impl Go {
         test.clone_into(&mut self.running);
     }
 
+    /// Reads the text of one package.
+    pub(super) fn of(package: &str) -> Self {
+        Self {
+            package: package.to_owned(),
+            ..Self::default()
+        }
+    }
+
     fn result(&mut self, outcome: &str, id: &str, line: &Line<'_>, findings: &mut Findings) {
         findings.tool(TOOL);
         let draft = self.draft.take();
@@ -141,11 +152,17 @@ impl Go {
             .into_iter()
             .partition::<Vec<_>, _>(|said| said.test == id);
         self.remembered = others;
+        // Tests of other packages may have the same name.
+        let within_all: Cow<'_, str> = match self.package.as_str() {
+            "" => id.into(),
+            package => format!("{package}.{id}").into(),
+        };
+        let mut told = |outcome| findings.runs.test(TOOL, outcome, Some(&within_all));
         match outcome {
-            "PASS" => findings.runs.test(TOOL, Outcome::Passed, Some(id)),
-            "SKIP" => findings.runs.test(TOOL, Outcome::Skipped, Some(id)),
+            "PASS" => told(Outcome::Passed),
+            "SKIP" => told(Outcome::Skipped),
             "FAIL" => {
-                findings.runs.test(TOOL, Outcome::Failed, Some(id));
+                told(Outcome::Failed);
                 // The other order: its part was told before it.
                 let told = self.failed.strip_prefix(id);
                 if said.is_empty() && told.is_some_and(|rest| rest.starts_with('/')) {

@@ -44,10 +44,12 @@ impl Format for GoJson {
         // The end of a package without tests has output, too, so this is the end for sure.
         let ends = matches!(event.action.as_str(), "pass" | "fail" | "skip")
             && !text.contains("\"Test\":\"");
-        if self.packages.len() >= PACKAGES && !self.packages.contains_key(&event.package) {
+        let package = event.package;
+        if self.packages.len() >= PACKAGES && !self.packages.contains_key(&package) {
             return Claim::Foreign;
         }
-        let go = self.packages.entry(event.package.clone()).or_default();
+        let go = self.packages.entry(package.clone());
+        let go = go.or_insert_with_key(|package| Go::of(package));
         let output = event.output.trim_end();
         let mut claim = Claim::Chaff;
         if !output.is_empty() {
@@ -63,7 +65,7 @@ impl Format for GoJson {
         }
         if ends {
             go.finish(findings);
-            self.packages.remove(&event.package);
+            self.packages.remove(&package);
         }
         claim
     }

@@ -145,7 +145,7 @@ impl Row {
 /// for 64.
 static TABLE: &[Row] = &[
     row::<json::Json>("json", b"{[", Signals::NONE),
-    row::<xml::Xml>("xml", b"<", Signals::NONE),
+    row::<xml::Xml>("xml", b"<\xef", Signals::NONE),
     row::<git::Git>("git", b"Cef", Signals::NONE).one_liners(),
     row::<mix::Mix>("mix", b"*eT", Signals::PLACE),
     row::<docker::Docker>("docker", b"#STCAEd", Signals::FAIL),

@@ -32,6 +32,7 @@ recorded! {
     junit_mocha => 3,
     junit_xunit => 3,
     junit_vitest => 1,
+    trx => 1,
     junit_nextest => 100,
     jest_json => 1,
     jest_json_locations => 1,

@@ -1,8 +1,8 @@
 //! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
 //! registries that they are installed from. And real test runners, asked for their reports, or fooled
 //! by hand: the control of the guard's corpus. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
-//! into scratch folders and runs this suite. It never skips: without its programs it fails, and says
-//! how to run it.
+//! into scratch folders and runs this suite. Without those programs it fails, and says how to run it;
+//! what it skips, and says so, are runners that neither npm nor pip can install and the machine lacks.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,8 @@
 //! Real test runners under `test_passes`: each is asked for its report for machines, the verdict
 //! rests on that, and a run that ends without one is no pass, whatever it exits with.
 
+mod installed;
+
 use selvedge_testkit::{Output, TestEnv};
 use serde_json::{Value, json};
 
@@ -12,7 +14,8 @@ fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
     for (path, text) in files {
         env.write(path, text);
     }
-    env.write(".gitignore", "__pycache__/\n.pytest_cache/\n");
+    let built = "__pycache__/\n.pytest_cache/\ntarget/\n_build/\nbuild/\n.gradle/\nCargo.lock\n";
+    env.write(".gitignore", built);
     let check = json!(run);
     env.write(
         "selvedge.toml",
@@ -66,22 +69,99 @@ fn pytest_reports() {
 
 #[test]
 fn jest_reports() {
-    let tests = "test('adds', () => expect(1 + 2).toBe(3));\n\
-                 describe('cart', () => { test('is empty', () => {}); });\n";
-    let files = [("package.json", "{}\n"), ("shop.test.js", tests)];
-    rests_on_a_report(&files, "jest --ci", &["adds", "cart › is empty"]);
+    let files = [("package.json", "{}\n"), ("shop.test.js", CASES)];
+    let ids = ["shop.test.js › adds", "shop.test.js › cart › is empty"];
+    rests_on_a_report(&files, "jest --ci", &ids);
 }
 
 #[test]
 fn node_reports() {
-    let tests = "const { test, describe } = require('node:test');\n\
-                 test('adds', () => {});\n\
-                 describe('cart', () => { test('is empty', () => {}); });\n";
+    let tests = format!("const {{ test, describe }} = require('node:test');\n{CASES}");
     rests_on_a_report(
-        &[("shop.test.js", tests)],
+        &[("shop.test.js", &tests)],
         "node --test",
-        &["adds", "cart > is empty"],
+        &["shop.test.js > adds", "shop.test.js > cart > is empty"],
     );
+}
+
+/// Two files, in each of which a test bears the same name.
+const CASES: &str = "test('adds', () => {});\n\
+                     describe('cart', () => { test('is empty', () => {}); });\n";
+
+#[test]
+fn vitest_reports() {
+    let files = [
+        ("package.json", "{\"type\": \"module\"}\n"),
+        ("cart.test.js", CASES),
+        ("sub/shop.test.js", "test('adds', () => {});\n"),
+    ];
+    let ids = [
+        "cart.test.js > adds",
+        "cart.test.js > cart > is empty",
+        "sub/shop.test.js > adds",
+    ];
+    rests_on_a_report(&files, "vitest run --globals", &ids);
+}
+
+#[test]
+fn mocha_reports() {
+    let tests = CASES.replace("test(", "it(");
+    let files = [
+        ("package.json", "{}\n"),
+        ("test/cart.js", tests.as_str()),
+        ("test/shop.js", "it('adds', () => {});\n"),
+    ];
+    let ids = [
+        "test/cart.js > adds",
+        "test/cart.js > cart > is empty",
+        "test/shop.js > adds",
+    ];
+    rests_on_a_report(&files, "mocha", &ids);
+}
+
+const UNITTEST: &str = "import unittest\n\nimport shop\n\n\nclass Cart(unittest.TestCase):\n\
+                        \x20   def test_adds(self):\n        self.assertEqual(shop.add(1, 2), 3)\n\n\
+                        \x20   @unittest.skip('later')\n    def test_later(self):\n        pass\n";
+
+#[test]
+fn unittest_reports() {
+    let files = [("test_shop.py", UNITTEST), ("shop.py", SHOP)];
+    rests_on_a_report(&files, "python3 -m unittest", &["test_shop.Cart.test_adds"]);
+}
+
+/// A file that did not load before is no test that is gone once its tests run.
+#[test]
+fn what_loads_at_last_is_mended() {
+    let python = ("test_shop.py", PYTHON);
+    let node = "const shop = require('./shop.js');\nrequire('node:test').test('adds', () => {});\n";
+    let jest = "const shop = require('./shop.js');\ntest('adds', () => {});\n";
+    let cases = [
+        ("python3 -m pytest -q", python, "shop.py", SHOP),
+        (
+            "python3 -m unittest",
+            ("test_shop.py", UNITTEST),
+            "shop.py",
+            SHOP,
+        ),
+        ("node --test", ("shop.test.js", node), "shop.js", ""),
+        ("jest --ci", ("shop.test.js", jest), "shop.js", ""),
+        (
+            "mocha shop.test.js",
+            (
+                "shop.test.js",
+                "require('./shop.js');\nit('adds', () => {});\n",
+            ),
+            "shop.js",
+            "",
+        ),
+    ];
+    for (command, test, missing, text) in cases {
+        let env = project(&[test, ("package.json", "{}\n")], command);
+        let written = env.root().join(missing);
+        std::fs::write(&written, text).unwrap();
+        let out = run(&env, &format!("cp {} .", written.display()));
+        assert_eq!(out.code, 0, "{command}: {}", check(&out));
+    }
 }
 
 const GO: &str = "package shop\n\nimport \"testing\"\n\nfunc TestAdds(t *testing.T) {\n\
@@ -94,7 +174,11 @@ fn go_reports_and_is_kept_as_people_read_it() {
         ("shop.go", "package shop\n"),
         ("shop_test.go", GO),
     ];
-    rests_on_a_report(&files, "go test ./...", &["TestAdds", "TestAdds/small"]);
+    let ids = [
+        "example.org/shop.TestAdds",
+        "example.org/shop.TestAdds/small",
+    ];
+    rests_on_a_report(&files, "go test ./...", &ids);
     let env = project(&files, "go test ./...");
     run(&env, "true").assert_code(0);
     let printed = env

@@ -62,12 +62,17 @@ impl Jest {
     fn file(&mut self, file: &File, number: u64, findings: &mut Findings) {
         for test in &file.assertion_results {
             let id = self.id(&file.name, test);
+            // Titles are unique in a file at best.
+            let within_all = match self.tool {
+                "vitest" => id.clone(),
+                _ => format!("{}{}{id}", file.name, self.separator),
+            };
             let outcome = match test.status.as_str() {
                 "passed" => Outcome::Passed,
                 "failed" => Outcome::Failed,
                 _ => Outcome::Skipped,
             };
-            findings.runs.test(self.tool, outcome, Some(&id));
+            findings.runs.test(self.tool, outcome, Some(&within_all));
             if outcome != Outcome::Failed {
                 continue;
             }

@@ -56,7 +56,12 @@ impl Report for Mocha {
         let Ok(test) = serde_json::from_slice::<Test>(value) else {
             return Told::Never;
         };
-        findings.runs.test(TOOL, outcome, Some(&test.full_title));
+        // Titles are unique in a file at best.
+        let within_all = match &test.file {
+            Some(file) => &format!("{file} > {}", test.full_title),
+            None => &test.full_title,
+        };
+        findings.runs.test(TOOL, outcome, Some(within_all));
         if outcome == Outcome::Failed {
             let mut draft = Draft::structured(FailureKind::Test, TOOL, number);
             draft.failure.id = Some(test.full_title);

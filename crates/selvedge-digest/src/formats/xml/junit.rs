@@ -173,6 +173,10 @@ impl Junit {
         if class.is_empty() || name.contains(&class) || is_script(&name) {
             return name;
         }
+        if name.is_empty() {
+            // What goes before all tests of a class.
+            return class;
+        }
         if self.suites.last().is_some_and(|suite| suite.is_libtest) {
             return format!("{class}::{name}");
         }

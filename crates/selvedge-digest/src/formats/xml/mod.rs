@@ -1,8 +1,9 @@
-//! Reports in XML, among other output: JUnit's and checkstyle's. The root element says which.
+//! Reports in XML, among other output: JUnit's, .NET's and checkstyle's. The root element says which.
 
 mod checkstyle;
 mod cutter;
 mod junit;
+mod trx;
 
 use std::fmt::Debug;
 
@@ -29,6 +30,7 @@ trait Report: Debug + Send {
 fn report(root: &str) -> Option<Box<dyn Report>> {
     match root {
         "testsuites" | "testsuite" => Some(Box::<junit::Junit>::default()),
+        "TestRun" => Some(Box::<trx::Trx>::default()),
         "checkstyle" => Some(Box::<checkstyle::Checkstyle>::default()),
         _ => None,
     }
@@ -133,7 +135,9 @@ impl Document {
 
 /// Whether a document that is known may begin with this line.
 fn may_begin(text: &str) -> bool {
-    ["<?xml ", "<testsuite", "<checkstyle"]
+    // .NET begins its files with a mark of the byte order.
+    let text = text.trim_start_matches('\u{feff}');
+    ["<?xml ", "<testsuite", "<checkstyle", "<TestRun "]
         .iter()
         .any(|start| text.starts_with(start))
 }

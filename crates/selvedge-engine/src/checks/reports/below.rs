@@ -8,9 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
-use selvedge_digest::{TestIds, TestSummary};
 
-use super::{READ_BYTES, Told, read};
+use super::Told;
+use super::sum::sum;
 use crate::workspace::Anchor;
 
 /// How deep in a project its modules' reports may lie.
@@ -56,27 +56,10 @@ impl Below {
 
     /// Reads what is new. Nothing new is no trick: the runner was not asked for anything.
     pub(super) fn read(&self) -> Told {
-        let mut all = TestSummary {
-            complete: true,
-            ..TestSummary::default()
-        };
-        let mut any = false;
-        let mut left = READ_BYTES;
-        for (path, identity) in self.found() {
-            if self.before.get(&path) == Some(&identity) {
-                continue;
-            }
-            let told = match self.anchor.open(&path) {
-                Ok(file) => read(file, &mut left),
-                Err(error) => Told::Unreadable(format!("cannot be read: {error}")),
-            };
-            match told {
-                Told::Whole(tests) => add(&mut all, tests),
-                other => return other,
-            }
-            any = true;
-        }
-        if any { Told::Whole(all) } else { Told::Nothing }
+        let is_new =
+            |(path, identity): &(PathBuf, Identity)| self.before.get(path) != Some(identity);
+        let new = self.found().into_iter().filter(is_new);
+        sum(new.map(|(path, _)| self.anchor.open(&path)))
     }
 
     /// The reports that are there, by their place in the project.
@@ -118,28 +101,5 @@ impl Below {
         name.starts_with("TEST-")
             && path.extension() == Some(OsStr::new("xml"))
             && self.folders.iter().any(within)
-    }
-}
-
-fn add(all: &mut TestSummary, more: TestSummary) {
-    all.executed = all.executed.saturating_add(more.executed);
-    all.passed = all.passed.saturating_add(more.passed);
-    all.failed = all.failed.saturating_add(more.failed);
-    all.skipped = all.skipped.saturating_add(more.skipped);
-    join(&mut all.passed_ids, more.passed_ids);
-    join(&mut all.failed_ids, more.failed_ids);
-    join(&mut all.skipped_ids, more.skipped_ids);
-}
-
-fn join(all: &mut TestIds, more: TestIds) {
-    let mut bytes: usize = all.ids.iter().map(String::len).sum();
-    all.omitted = all.omitted.saturating_add(more.omitted);
-    for id in more.ids {
-        bytes = bytes.saturating_add(id.len());
-        if bytes > TestIds::MAX_BYTES {
-            all.omitted += 1;
-        } else {
-            all.ids.push(id);
-        }
     }
 }

@@ -6,9 +6,12 @@
 
 mod below;
 mod go;
+mod sum;
 
+use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +21,7 @@ use tempfile::TempDir;
 use super::runners::{Call, Place, REPORT};
 use crate::workspace::Anchor;
 use below::Below;
+use sum::sum;
 
 pub(super) use go::Events;
 
@@ -50,6 +54,8 @@ pub(super) struct Awaited {
     /// Holds the folder, whatever stands at its path later.
     anchor: Anchor,
     below: Option<Below>,
+    /// Where the runner is started.
+    project: PathBuf,
 }
 
 impl Awaited {
@@ -64,7 +70,7 @@ impl Awaited {
         }
         let below = match call.row.place {
             Place::Below { folders, cleared } => Some(Below::look(project, folders, cleared)?),
-            Place::File | Place::Output => None,
+            Place::File | Place::Folder(_) | Place::Output => None,
         };
         let anchor = Anchor::at(folder.path())?;
         Ok(Self {
@@ -72,6 +78,7 @@ impl Awaited {
             folder,
             anchor,
             below,
+            project: project.to_owned(),
         })
     }
 
@@ -93,11 +100,39 @@ impl Awaited {
 
     /// Reads it. Blocks.
     pub(super) fn read(&self, printed: Option<TestSummary>) -> Told {
+        match self.look(printed) {
+            Told::Whole(tests) => Told::Whole(ids_from_here(tests, &self.project)),
+            other => other,
+        }
+    }
+
+    fn look(&self, printed: Option<TestSummary>) -> Told {
         match (self.call.row.place, &self.below) {
             (Place::Below { .. }, Some(below)) => below.read(),
             (Place::Below { .. }, None) => Told::Nothing,
             (Place::Output, _) => printed.map_or(Told::Nothing, |tests| whole(tests, 0)),
             (Place::File, _) => self.read_file(),
+            (Place::Folder(ending), _) => self.read_folder(ending),
+        }
+    }
+
+    fn read_folder(&self, ending: &str) -> Told {
+        let entries = std::fs::read_dir(self.folder.path()).into_iter().flatten();
+        let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+        names.retain(|name| name.as_bytes().ends_with(ending.as_bytes()));
+        names.sort();
+        match sum(names.iter().map(|name| self.anchor.open(Path::new(name)))) {
+            Told::Nothing => self.none(),
+            told => told,
+        }
+    }
+
+    /// What it means that there is none.
+    fn none(&self) -> Told {
+        if self.call.row.overruled {
+            Told::Nothing
+        } else {
+            Told::Missing
         }
     }
 
@@ -111,8 +146,7 @@ impl Awaited {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Told::Unreadable(format!("cannot be read: {error}"))
             }
-            Err(_) if self.call.row.overruled => Told::Nothing,
-            Err(_) => Told::Missing,
+            Err(_) => self.none(),
         }
     }
 
@@ -144,6 +178,24 @@ fn read(file: impl Read, left: &mut u64) -> Told {
         None => Told::Unreadable("is in no format that is known".to_owned()),
         Some(tests) => whole(tests, analysis.failures_total),
     }
+}
+
+/// Files in ids as they are called from where the runner is started: elsewhere the same test has the
+/// same id.
+fn ids_from_here(mut tests: TestSummary, project: &Path) -> TestSummary {
+    let here = format!("{}/", project.display());
+    for list in [
+        &mut tests.passed_ids,
+        &mut tests.failed_ids,
+        &mut tests.skipped_ids,
+    ] {
+        for id in &mut list.ids {
+            if let Some(rest) = id.strip_prefix(&here).or_else(|| id.strip_prefix("./")) {
+                *id = rest.to_owned();
+            }
+        }
+    }
+    tests
 }
 
 /// A summary is worth something when the runner closed it, and when it counts what failed.

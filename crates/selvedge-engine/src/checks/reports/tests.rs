@@ -173,3 +173,43 @@ fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() 
     assert!(!old.exists());
     assert_eq!(awaited.read(None), Told::Nothing);
 }
+
+fn results(test: &str, outcome: &str) -> String {
+    format!(
+        r#"<TestRun id="1"><Results><UnitTestResult testId="1" testName="{test}" outcome="{outcome}"/>
+        </Results><ResultSummary outcome="Completed"/></TestRun>"#
+    )
+}
+
+#[test]
+fn of_several_projects_all_reports_count() {
+    let stage = stage("dotnet test");
+    let folder = stage.awaited.folder.path().to_owned();
+    assert_eq!(stage.awaited.read(None), Told::Nothing);
+    fs::write(folder.join("dev_box_1.trx"), results("Shop.Adds", "Passed")).unwrap();
+    fs::write(folder.join("dev_box_2.trx"), results("Tax.Adds", "Passed")).unwrap();
+    fs::write(folder.join("coverage.xml"), "<coverage/>").unwrap();
+    let Told::Whole(tests) = stage.awaited.read(None) else {
+        panic!("whole reports");
+    };
+    assert_eq!(tests.passed_ids.ids, ["Shop.Adds", "Tax.Adds"]);
+    fs::write(folder.join("dev_box_3.trx"), "<TestRun id=\"1\">").unwrap();
+    assert_eq!(why(stage.awaited.read(None)), "breaks off");
+}
+
+#[test]
+fn files_in_ids_are_called_as_from_the_project() {
+    let stage = stage("mocha");
+    let report = stage.awaited.folder.path().join(REPORT);
+    let file = stage.root.path().join("test/shop.js");
+    let told = format!(
+        r#"{{"stats": {{"suites": 0}}, "passes": [{{"fullTitle": "adds", "file": "{}"}}],
+        "pending": [], "failures": []}}"#,
+        file.display()
+    );
+    fs::write(report, told).unwrap();
+    let Told::Whole(tests) = stage.awaited.read(None) else {
+        panic!("a whole report");
+    };
+    assert_eq!(tests.passed_ids.ids, ["test/shop.js > adds"]);
+}

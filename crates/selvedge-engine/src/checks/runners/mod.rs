@@ -5,7 +5,7 @@
 
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) use table::{Place, Row};
 
@@ -53,35 +53,39 @@ pub(super) fn recognise(argv: &[String]) -> Option<Call> {
         let options_at = from + length;
         let options = argv.get(options_at..)?;
         let has = |option: &str| options.iter().any(|word| gives(word, option));
+        // Another program that is put in the place of this one is found by its bare name, too.
+        let gives_way = row.instead.is_some_and(|(leaving, _)| leaving == length);
+        let found = !gives_way || !argv.get(from)?.contains('/');
         let meant = row.with.is_none_or(has) && !row.unless.iter().any(|option| has(option));
-        meant.then_some(Call { row, options_at })
+        (meant && found).then_some(Call { row, options_at })
     })
 }
 
 impl Call {
     /// The words to execute, where the report is to be written to a file in a folder.
     pub(super) fn argv(&self, argv: &[String], folder: &Path) -> Vec<String> {
-        let (head, options) = argv.split_at(self.options_at.min(argv.len()));
+        let (call, options) = argv.split_at(self.options_at.min(argv.len()));
         let said = |given: &[&str]| {
             let mut options = options.iter();
             options.any(|word| given.iter().any(|option| gives(word, option)))
         };
         let usual = self.row.usual.filter(|(given, _)| !said(given));
-        let added = usual
-            .map_or(&[][..], |(_, adds)| adds)
-            .iter()
-            .chain(self.row.adds);
+        let usual = usual.map_or(&[][..], |(_, adds)| adds);
+        let (leaving, instead) = self.row.instead.unwrap_or_default();
+        let staying = call.len().saturating_sub(leaving);
+        let ours = instead.iter().chain(usual).chain(self.row.adds);
         let report = report_in(folder);
         let aid = self
             .row
             .aid
-            .map(|(name, _)| folder.join(name).display().to_string());
-        let added = added.map(|word| {
+            .map_or_else(PathBuf::new, |(name, _)| folder.join(name));
+        let ours = ours.map(|word| {
             word.replace("{report}", &report)
-                .replace("{aid}", aid.as_deref().unwrap_or_default())
+                .replace("{folder}", &folder.display().to_string())
+                .replace("{aid}", &aid.display().to_string())
         });
-        let mut words = head.to_vec();
-        words.extend(added);
+        let mut words: Vec<String> = call.iter().take(staying).cloned().collect();
+        words.extend(ours);
         words.extend_from_slice(options);
         words
     }

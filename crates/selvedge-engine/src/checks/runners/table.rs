@@ -2,13 +2,15 @@
 //! is added to them, and where the report is then found. Data alone; [`super`] reads it.
 //!
 //! A runner that is missing here is read by what it prints: `cargo test`, whose reports are not
-//! stable, `unittest`, `mix`, and all that hides behind a script such as `npm test`.
+//! stable, and all that hides behind a script such as `npm test`.
 
 /// Where a runner leaves its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::checks) enum Place {
     /// In the file that it was told.
     File,
+    /// In files that it names itself, which end so, in the folder that it was told.
+    Folder(&'static str),
     /// It is the runner's output: `go test` can do no other.
     Output,
     /// In folders of these names below the project, by default and without being asked.
@@ -31,7 +33,9 @@ pub(in crate::checks) struct Row {
     pub(super) with: Option<&'static str>,
     /// It is left alone with one of these arguments: a report is asked for already, or no tests are.
     pub(super) unless: &'static [&'static str],
-    /// What stands right behind the words that call it. `{report}` and `{aid}` are paths.
+    /// So many of the words that call it, the last ones, give way to these. `{aid}` is a path.
+    pub(super) instead: Option<(usize, &'static [&'static str])>,
+    /// What stands right behind the words that call it. `{report}`, `{folder}` and `{aid}` are paths.
     pub(super) adds: &'static [&'static str],
     /// What else it takes for the usual output to stay as it is, unless one of the first was given.
     pub(super) usual: Option<(&'static [&'static str], &'static [&'static str])>,
@@ -55,6 +59,7 @@ impl Row {
             called,
             with: None,
             unless: &[],
+            instead: None,
             adds: &[],
             usual: None,
             search: None,
@@ -77,13 +82,26 @@ pub(super) static TABLE: &[Row] = &[
             "--junitxml={report}",
         ],
         search: Some("PYTHONPATH"),
-        aid: Some(("selvedge_canary.py", include_str!("canary.py"))),
+        aid: Some((
+            "selvedge_canary.py",
+            include_str!("aids/selvedge_canary.py"),
+        )),
         unless: &["--junitxml", "--junit-xml"],
         refusal: &["--junitxml", "selvedge_canary"],
         ..Row::new(
             "pytest",
             &[&["pytest"], &["py.test"], &["python", "-m", "pytest"]],
         )
+    },
+    Row {
+        // No option of its own has it tell machines anything, so ours stands in its place.
+        instead: Some((2, &["{aid}"])),
+        aid: Some((
+            "selvedge_unittest.py",
+            include_str!("aids/selvedge_unittest.py"),
+        )),
+        refusal: &["selvedge_unittest.py"],
+        ..Row::new("unittest", &[&["python", "-m", "unittest"]])
     },
     Row {
         adds: &["--tool-config-file", "selvedge:{aid}"],
@@ -115,19 +133,21 @@ pub(super) static TABLE: &[Row] = &[
             "--reporter-options",
             "-O",
         ],
-        aid: Some(("reporter.cjs", MOCHA)),
+        aid: Some(("reporter.cjs", include_str!("aids/mocha.cjs"))),
         refusal: &["reporter.cjs"],
         ..Row::new("mocha", &[&["mocha"]])
     },
     Row {
+        // Its own reports do not say which file a test stands in.
         adds: &[
             "--test-reporter=spec",
             "--test-reporter-destination=stdout",
-            "--test-reporter=junit",
+            "--test-reporter={aid}",
             "--test-reporter-destination={report}",
         ],
         with: Some("--test"),
         unless: &["--test-reporter", "--test-reporter-destination", "--watch"],
+        aid: Some(("node.mjs", include_str!("aids/node.mjs"))),
         refusal: &["--test-reporter"],
         ..Row::new("node:test", &[&["node"]])
     },
@@ -151,6 +171,24 @@ pub(super) static TABLE: &[Row] = &[
         ..Row::new("phpunit", &[&["phpunit"]])
     },
     Row {
+        // Its formatter must be there before mix is.
+        instead: Some((2, &["elixir", "-r", "{aid}", "-S", "mix", "test"])),
+        adds: &["--formatter", "Selvedge.Formatter"],
+        usual: Some((&["--formatter"], &["--formatter", "ExUnit.CLIFormatter"])),
+        aid: Some(("selvedge.exs", include_str!("aids/selvedge.exs"))),
+        refusal: &["--formatter", "selvedge.exs"],
+        overruled: true,
+        ..Row::new("mix test", &[&["mix", "test"]])
+    },
+    Row {
+        adds: &["--logger", "trx", "--results-directory", "{folder}"],
+        unless: &["--results-directory", "-r", "--list-tests", "-t"],
+        refusal: &["--logger", "--results-directory"],
+        overruled: true,
+        place: Place::Folder(".trx"),
+        ..Row::new("dotnet test", &[&["dotnet", "test"]])
+    },
+    Row {
         place: Place::Below {
             folders: &[
                 &["target", "surefire-reports"],
@@ -168,24 +206,3 @@ pub(super) static TABLE: &[Row] = &[
         ..Row::new("gradle", &[&["gradle"], &["gradlew"]])
     },
 ];
-
-/// Mocha takes one reporter: this one is its `spec` for people, and notes what that is told.
-const MOCHA: &str = "\
-const { realpathSync, writeFileSync } = require('fs');
-const { createRequire } = require('module');
-// The very mocha that runs.
-const { Spec } = createRequire(realpathSync(process.argv[1]))('mocha').reporters;
-
-module.exports = function (runner, options) {
-  const told = { stats: { suites: 0 }, passes: [], pending: [], failures: [] };
-  const note = (list) => (test, error) => {
-    const err = error ? { message: String(error.message), stack: String(error.stack) } : {};
-    list.push({ fullTitle: test.fullTitle(), file: test.file, err });
-  };
-  runner.on('pass', note(told.passes));
-  runner.on('pending', note(told.pending));
-  runner.on('fail', note(told.failures));
-  runner.on('end', () => writeFileSync({report}, JSON.stringify(told)));
-  return new Spec(runner, options);
-};
-";

@@ -1,0 +1,134 @@
+//! .NET's test results (`dotnet test --logger trx`). Results come first and name their test as the
+//! framework likes: some by its method alone. Its class is told later, so nothing is said before the end.
+
+use std::collections::HashMap;
+
+use super::{Report, Tag};
+use crate::findings::{Draft, Findings, Outcome};
+use crate::formats::trace;
+use crate::record::FailureKind;
+
+const TOOL: &str = "dotnet test";
+/// How much text of a failure is read.
+const TEXT_BYTES: usize = 64 << 10;
+
+/// Reads .NET's report.
+#[derive(Debug, Default)]
+pub(super) struct Trx {
+    /// Names of the open elements.
+    open: Vec<String>,
+    results: Vec<Told>,
+    /// The definition that is open, and the class of each test that was defined.
+    definition: String,
+    classes: HashMap<String, String>,
+    /// What became of the run as a whole.
+    ended: String,
+    number: u64,
+}
+
+/// What is told of one test.
+#[derive(Debug)]
+struct Told {
+    test: String,
+    name: String,
+    outcome: Outcome,
+    message: String,
+    stack: String,
+}
+
+impl Report for Trx {
+    fn open(&mut self, tag: &Tag<'_>, number: u64, findings: &mut Findings) {
+        self.number = number;
+        let name = tag.name();
+        let get = |name| tag.get(name).unwrap_or_default();
+        match name.as_str() {
+            "TestRun" => {
+                findings.tool(TOOL);
+                findings.runs.begin(TOOL);
+            }
+            "UnitTestResult" => self.results.push(Told {
+                test: get("testId"),
+                name: get("testName"),
+                outcome: outcome(&get("outcome")),
+                message: String::new(),
+                stack: String::new(),
+            }),
+            "UnitTest" => self.definition = get("id"),
+            "TestMethod" => {
+                let test = std::mem::take(&mut self.definition);
+                self.classes.insert(test, get("className"));
+            }
+            "ResultSummary" => self.ended = get("outcome"),
+            _ => {}
+        }
+        self.open.push(name);
+    }
+
+    fn text(&mut self, text: &str) {
+        let Some(told) = self.results.last_mut() else {
+            return;
+        };
+        let into = match self.open.last().map(String::as_str) {
+            Some("Message") => &mut told.message,
+            Some("StackTrace") => &mut told.stack,
+            _ => return,
+        };
+        // What a run says of itself stands in elements of the same name, after the results.
+        if self.open.iter().any(|name| name == "UnitTestResult") {
+            let room = TEXT_BYTES.saturating_sub(into.len());
+            into.push_str(&text[..text.floor_char_boundary(room)]);
+        }
+    }
+
+    fn close(&mut self, findings: &mut Findings) {
+        if self.open.pop().as_deref() == Some("TestRun") {
+            self.tell(findings);
+            findings.runs.close_as_seen(TOOL);
+        }
+    }
+
+    fn cut_off(&mut self, findings: &mut Findings) {
+        self.tell(findings);
+    }
+}
+
+impl Trx {
+    fn tell(&mut self, findings: &mut Findings) {
+        let mut failed = false;
+        for told in std::mem::take(&mut self.results) {
+            let id = self.id(&told);
+            findings.runs.test(TOOL, told.outcome, Some(&id));
+            if told.outcome != Outcome::Failed {
+                continue;
+            }
+            failed = true;
+            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
+            draft.failure.id = Some(id);
+            draft.message(&told.message);
+            trace::read(&mut draft, told.stack.trim_matches('\n'), None);
+            let untold = || "failed".to_owned();
+            draft.failure.message.get_or_insert_with(untold);
+            findings.add(draft.found());
+        }
+        if !failed && matches!(self.ended.as_str(), "Failed" | "Error" | "Aborted") {
+            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
+            draft.message("the run failed, but no test did: an error outside of the tests");
+            findings.add(draft.found());
+        }
+    }
+
+    fn id(&self, told: &Told) -> String {
+        match self.classes.get(&told.test) {
+            Some(class) if !told.name.contains(class.as_str()) => format!("{class}.{}", told.name),
+            _ => told.name.clone(),
+        }
+    }
+}
+
+fn outcome(told: &str) -> Outcome {
+    match told {
+        "Passed" | "Warning" | "Completed" => Outcome::Passed,
+        "NotExecuted" | "NotRunnable" | "Inconclusive" | "Pending" => Outcome::Skipped,
+        _ => Outcome::Failed,
+    }
+}

@@ -1,0 +1,53 @@
+//! Reports of which a runner writes several, a file for each class or project, taken as one.
+
+use std::fs::File;
+use std::io;
+
+use selvedge_digest::{TestIds, TestSummary};
+
+use super::{READ_BYTES, Told, read};
+
+/// Reads all files; one that is no whole report makes the whole none.
+pub(super) fn sum(files: impl Iterator<Item = io::Result<File>>) -> Told {
+    let mut all = TestSummary {
+        complete: true,
+        ..TestSummary::default()
+    };
+    let mut any = false;
+    let mut left = READ_BYTES;
+    for file in files {
+        let told = match file {
+            Ok(file) => read(file, &mut left),
+            Err(error) => Told::Unreadable(format!("cannot be read: {error}")),
+        };
+        match told {
+            Told::Whole(tests) => add(&mut all, tests),
+            other => return other,
+        }
+        any = true;
+    }
+    if any { Told::Whole(all) } else { Told::Nothing }
+}
+
+fn add(all: &mut TestSummary, more: TestSummary) {
+    all.executed = all.executed.saturating_add(more.executed);
+    all.passed = all.passed.saturating_add(more.passed);
+    all.failed = all.failed.saturating_add(more.failed);
+    all.skipped = all.skipped.saturating_add(more.skipped);
+    join(&mut all.passed_ids, more.passed_ids);
+    join(&mut all.failed_ids, more.failed_ids);
+    join(&mut all.skipped_ids, more.skipped_ids);
+}
+
+fn join(all: &mut TestIds, more: TestIds) {
+    let mut bytes: usize = all.ids.iter().map(String::len).sum();
+    all.omitted = all.omitted.saturating_add(more.omitted);
+    for id in more.ids {
+        bytes = bytes.saturating_add(id.len());
+        if bytes > TestIds::MAX_BYTES {
+            all.omitted += 1;
+        } else {
+            all.ids.push(id);
+        }
+    }
+}

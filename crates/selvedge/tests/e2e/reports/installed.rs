@@ -1,0 +1,119 @@
+//! Test runners that neither npm nor pip can install: where the machine has them, they run; where not,
+//! that is said.
+
+use super::rests_on_a_report;
+
+/// Whether the machine has it; says so where it has not.
+#[allow(clippy::print_stderr, reason = "what is not proved is said")]
+fn is_there(program: &str) -> bool {
+    let found = if program.starts_with('/') {
+        std::path::Path::new(program).exists()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    if !found {
+        eprintln!("SKIPPED: this machine has no {program}");
+    }
+    found
+}
+
+const CRATE: &str = "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+
+#[test]
+fn nextest_reports() {
+    let tests = "#[test]\nfn adds() {}\n#[test]\n#[ignore]\nfn later() {}\n";
+    let files = [
+        ("Cargo.toml", CRATE),
+        ("src/lib.rs", ""),
+        ("tests/cart.rs", tests),
+        ("tests/shop.rs", "#[test]\nfn adds() {}\n"),
+    ];
+    if is_there("cargo-nextest") {
+        let ids = ["shop::cart adds", "shop::shop adds"];
+        rests_on_a_report(&files, "cargo nextest run --offline", &ids);
+    }
+}
+
+const MIX: &str = "defmodule Shop.MixProject do\n  use Mix.Project\n\
+                   \x20 def project, do: [app: :shop, version: \"0.1.0\", deps: []]\nend\n";
+const EXUNIT: &str = "defmodule CartTest do\n  use ExUnit.Case\n\
+                      \x20 test \"adds <1> & \\\"2\\\"\", do: assert 1 + 2 == 3\n\
+                      \x20 @tag :skip\n  test \"later\", do: assert false\nend\n";
+
+#[test]
+fn mix_reports() {
+    let files = [
+        ("mix.exs", MIX),
+        ("test/test_helper.exs", "ExUnit.start()\n"),
+        ("test/cart_test.exs", EXUNIT),
+    ];
+    if is_there("mix") {
+        rests_on_a_report(&files, "mix test", &["CartTest.test adds <1> & \"2\""]);
+    }
+}
+
+#[test]
+fn rspec_reports() {
+    let spec = "RSpec.describe 'Cart' do\n  it('adds') { expect(1 + 2).to eq(3) }\n  xit('later') {}\nend\n";
+    if is_there("rspec") {
+        let ids = ["spec/cart_spec.rb > Cart adds"];
+        rests_on_a_report(&[("spec/cart_spec.rb", spec)], "rspec", &ids);
+    }
+}
+
+#[test]
+fn phpunit_reports() {
+    let test = "<?php\nuse PHPUnit\\Framework\\TestCase;\nclass CartTest extends TestCase {\n\
+                \x20 public function testAdds(): void { $this->assertSame(3, 1 + 2); }\n}\n";
+    if is_there("phpunit") {
+        let ids = ["CartTest::testAdds"];
+        rests_on_a_report(&[("CartTest.php", test)], "phpunit CartTest.php", &ids);
+    }
+}
+
+/// Where Debian keeps what Maven and Gradle would otherwise fetch.
+const REPOSITORY: &str = "/usr/share/maven-repo";
+const JUNIT: &str = "/usr/share/maven-repo/junit/junit/4.x";
+const CART: &str = "package shop;\npublic class CartTest {\n\
+                    \x20 @org.junit.Test public void adds() {}\n\
+                    \x20 @org.junit.Ignore @org.junit.Test public void later() {}\n}\n";
+
+#[test]
+fn maven_reports() {
+    let settings = "/etc/maven/settings-debian.xml";
+    let pom = "<project><modelVersion>4.0.0</modelVersion><groupId>org.example</groupId>\n\
+               <artifactId>shop</artifactId><version>1</version><properties>\n\
+               <maven.compiler.source>8</maven.compiler.source>\n\
+               <maven.compiler.target>8</maven.compiler.target></properties><dependencies>\n\
+               <dependency><groupId>junit</groupId><artifactId>junit</artifactId>\n\
+               <version>4.x</version><scope>test</scope></dependency></dependencies><build><plugins>\n\
+               <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.0</version></plugin>\n\
+               <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.10.1</version></plugin>\n\
+               <plugin><artifactId>maven-surefire-plugin</artifactId><version>2.22.3</version></plugin>\n\
+               </plugins></build></project>\n";
+    let files = [("pom.xml", pom), ("src/test/java/shop/CartTest.java", CART)];
+    let surefire = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin/2.22.3";
+    if ["mvn", settings, JUNIT, surefire].into_iter().all(is_there) {
+        let command = format!("mvn -o -q -B -s {settings} test");
+        rests_on_a_report(&files, &command, &["shop.CartTest.adds"]);
+    }
+}
+
+#[test]
+fn gradle_reports() {
+    let build = format!(
+        "apply plugin: 'java'\nrepositories {{ maven {{ url 'file://{REPOSITORY}' }} }}\n\
+         dependencies {{ testCompile 'junit:junit:4.x' }}\n"
+    );
+    let files = [
+        ("build.gradle", build.as_str()),
+        ("src/test/java/shop/CartTest.java", CART),
+    ];
+    // The words of this file are those of Debian's Gradle, 4.4.
+    let debian = "/usr/share/gradle/lib/gradle-core-4.4.1.jar";
+    if ["gradle", debian, JUNIT].into_iter().all(is_there) {
+        let command = "gradle --offline --no-daemon test";
+        rests_on_a_report(&files, command, &["shop.CartTest.adds"]);
+    }
+}
