@@ -82,7 +82,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
             });
             match phase {
                 Phase::Delivering => next::finish(draft),
-                _ => next::begin_attempt(draft),
+                _ => next::go_on(draft),
             }
         }
         (_, Phase::Baseline, Input::BaselineTaken { effect, baseline }) => {

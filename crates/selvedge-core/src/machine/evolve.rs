@@ -52,6 +52,15 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
     }
 }
 
+/// Remembers a tree that nobody would otherwise know of.
+fn set_aside(run: &mut Run, tree: Option<&TreeId>) {
+    let of_attempts = run.attempts.iter().filter_map(|it| it.tree.as_ref());
+    let mut known = of_attempts.chain(&run.start_tree).chain(&run.rescued);
+    if let Some(tree) = tree.filter(|&tree| known.all(|it| it != tree)) {
+        run.rescued.push(tree.clone());
+    }
+}
+
 /// Folds one event into a run that exists.
 pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
     run.updated_at = envelope.at;
@@ -63,11 +72,18 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         | Event::SubtaskEnded { .. }
         | Event::Unknown { .. } => {}
         Event::EffectRequested { effect } => {
-            run.pending.push(Pending {
+            // What puts the workspace right goes before what waits for that.
+            let first = matches!(
+                effect,
+                EffectKind::Snapshot { .. } | EffectKind::Restore { .. }
+            );
+            let at = if first { 0 } else { run.pending.len() };
+            let pending = Pending {
                 id: EffectId(envelope.seq),
                 kind: effect.clone(),
                 started: false,
-            });
+            };
+            run.pending.insert(at, pending);
         }
         Event::EffectStarted { effect } => {
             if let Some(pending) = run.pending.iter_mut().find(|pending| pending.id == *effect) {
@@ -82,7 +98,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             replaced,
         } => {
             end(run, *effect);
-            run.rescued.extend(replaced.clone());
+            set_aside(run, replaced.as_ref());
             run.current_tree = Some(tree.clone());
         }
         Event::BaselineTaken { effect, baseline } => {
@@ -199,7 +215,7 @@ fn snapshotted(run: &mut Run, effect: EffectId, tree: &TreeId) {
         Some(EffectKind::Snapshot {
             moment: SnapshotMoment::Rescue,
         }) => {
-            run.rescued.push(tree.clone());
+            set_aside(run, Some(tree));
         }
         _ => {}
     }

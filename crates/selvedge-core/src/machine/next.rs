@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::input::IllegalInput;
 use super::judge;
-use super::state::Control;
+use super::state::{Control, Phase};
 use super::verdict::{self, Verdict};
 use crate::model::{
     AgentKind, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport, OnExhausted,
@@ -75,6 +75,16 @@ fn begin_anew(draft: &mut Draft) {
     }
 }
 
+/// The tree that something still waits to be done with, if anything does.
+fn awaited_tree(draft: &Draft) -> Option<TreeId> {
+    let run = draft.run();
+    run.pending.iter().find_map(|pending| match pending.kind {
+        EffectKind::Baseline => run.start_tree.clone(),
+        EffectKind::Verify { run_number } => run.attempt(run_number)?.tree.clone(),
+        _ => None,
+    })
+}
+
 fn interrupted_from(draft: &Draft) -> Option<TreeId> {
     let last = draft.run().attempts.last();
     last.filter(|it| it.closing == Some(Closing::Interrupted))
@@ -86,10 +96,19 @@ pub(super) fn after_snapshot(moment: SnapshotMoment, draft: &mut Draft) {
         SnapshotMoment::Start if draft.run().spec.baseline => draft.request(EffectKind::Baseline),
         SnapshotMoment::Start => begin_attempt(draft),
         SnapshotMoment::After => verify(draft),
-        SnapshotMoment::Rescue => match interrupted_from(draft) {
-            Some(tree) => draft.request(EffectKind::Restore { tree }),
-            None => begin_attempt(draft),
+        SnapshotMoment::Rescue => match awaited_tree(draft).or_else(|| interrupted_from(draft)) {
+            Some(tree) if draft.run().current_tree.as_ref() != Some(&tree) => {
+                draft.request(EffectKind::Restore { tree });
+            }
+            _ => go_on(draft),
         },
+    }
+}
+
+/// What follows once the workspace is what it should be: what waited for that, or an attempt.
+pub(super) fn go_on(draft: &mut Draft) {
+    if draft.run().pending.is_empty() {
+        begin_attempt(draft);
     }
 }
 
@@ -216,6 +235,13 @@ pub(super) fn after_resume(draft: &mut Draft) {
             );
             return conclude(Outcome::InfraFailed, reason, None, draft);
         }
+    }
+    // A person may have worked on meanwhile: that is kept, and what is judged is what it was.
+    let judged = matches!(draft.run().phase(), Phase::Baseline | Phase::Verifying(_));
+    if judged && awaited_tree(draft).is_some() {
+        draft.request(EffectKind::Snapshot {
+            moment: SnapshotMoment::Rescue,
+        });
     }
     // Whatever else is pending may simply be done again.
     if draft.run().pending.is_empty() {

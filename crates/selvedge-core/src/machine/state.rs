@@ -44,7 +44,8 @@ pub struct Run {
     pub baseline: Option<Arc<Baseline>>,
     /// The tree that stands in the workspace, as far as is known.
     pub current_tree: Option<TreeId>,
-    /// Trees that were kept when the run was taken up again: what stood there then.
+    /// Trees that stood in the workspace, were put aside, and are no attempt's: what a session that
+    /// was cut off had done, or a person meanwhile.
     pub rescued: Vec<TreeId>,
     /// Attempts that a crash cut off.
     pub crashes: u32,

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use self::simulation::{Fate, Mishap, Simulation, World, report, spec};
 use super::{Input, Phase, State, decide, evolve};
 use crate::model::{
-    Closing, Cost, CostSource, Envelope, Event, GateReport, Judgement, MicroUsd, Outcome,
-    ReportStatus, RunSpec, SessionStatus,
+    Closing, Cost, CostSource, EffectKind, Envelope, Event, GateReport, Judgement, MicroUsd,
+    Outcome, ReportStatus, RunSpec, SessionStatus, SnapshotMoment,
 };
 
 fn worlds() -> impl Strategy<Value = World> {
@@ -217,7 +217,15 @@ fn after_a_crash_the_next_number_begins_from_the_tree_of_the_one_that_was_cut_of
     assert_eq!(run.attempts[0].closing, Some(Closing::Interrupted));
     assert_eq!(run.attempts[1].from_tree, run.attempts[0].from_tree);
     assert_eq!(run.attempts[1].retry, 0, "a crash costs no retry");
-    assert_eq!(run.rescued.len(), 1, "what stood there was kept first");
+    let kept = EffectKind::Snapshot {
+        moment: SnapshotMoment::Rescue,
+    };
+    let asked = |it: &Event| matches!(it, Event::EffectRequested { effect } if *effect == kept);
+    assert_eq!(
+        simulation.count(asked),
+        1,
+        "what stood there was kept first"
+    );
     assert_eq!((run.outcome(), run.charged()), (Outcome::Verified, 1));
     assert_eq!(run.cost().source, CostSource::Unknown);
 }

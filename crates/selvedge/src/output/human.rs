@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
-    RunResult, SessionOutcome, SessionStatus,
+    RunResult, SessionOutcome, SessionStatus, TreeId,
 };
 use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
@@ -280,8 +280,15 @@ impl Observer for Human<'_> {
                 ));
             }
             Event::Resumed { .. } => self.say(format!("resuming run {}", run.run_id.short())),
-            Event::TreeRestored { .. } => {
+            Event::TreeRestored { replaced, .. } => {
                 self.say(style::dim("  the workspace's tree was put back"));
+                let aside = replaced.as_ref().filter(|tree| run.rescued.contains(tree));
+                if let Some(tree) = aside {
+                    self.say(style::dim(format!(
+                        "  what stood there: {}",
+                        back_to(run, tree)
+                    )));
+                }
             }
             Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => {
                 self.end();
@@ -332,6 +339,15 @@ fn head(run: &Run) -> String {
         return format!("{first}\n{}", style::warning("nothing will be checked"));
     }
     format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
+}
+
+/// How a tree that was put aside comes back.
+pub(crate) fn back_to(run: &Run, tree: &TreeId) -> String {
+    format!(
+        "selvedge restore {} --tree {}",
+        run.run_id.short(),
+        tree.as_str()
+    )
 }
 
 /// The end of a run, for standard output.

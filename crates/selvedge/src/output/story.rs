@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::gates::judged;
-use super::human::verdict;
+use super::human::{back_to, verdict};
 use super::words::{guarded, mark, rests_on, session_word};
 use super::{indented, one_line, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
@@ -39,6 +39,10 @@ pub(crate) fn human(run: &Run, detail: Detail) -> String {
     let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
     for attempt in run.attempts.iter().filter(wanted) {
         text += &one_attempt(attempt, detail);
+    }
+    for tree in &run.rescued {
+        let aside = style::dim("put aside:");
+        text += &format!("\n{aside} {}\n", back_to(run, tree));
     }
     text + &verdict(run)
 }
@@ -207,6 +211,7 @@ pub(crate) fn machine(run: &Run, detail: Detail) -> Value {
         "result": run.result(),
         "spec": *run.spec,
         "attempts": attempts,
+        "put_aside": run.rescued,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Stopping a run by hand: it ends in order, costs no retry, and goes on where it stood.
 
+use selvedge_testkit::TestEnv;
+
 use crate::stage::{agent, stage, wait_for};
 
 #[test]
@@ -98,4 +100,62 @@ fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
         .run()
         .json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
+}
+
+/// The tree that was put aside, as `show` tells it.
+fn put_aside(env: &TestEnv) -> String {
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    let aside = story["put_aside"].as_array().unwrap();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    let tree = aside[0].as_str().unwrap().to_owned();
+    let shown = env.selvedge(["show"]).run().stdout;
+    assert!(shown.contains(&format!("--tree {tree}")), "{shown}");
+    tree
+}
+
+#[test]
+fn what_a_person_did_while_an_attempt_was_stopped_is_kept() {
+    let env = stage();
+    let agent = agent(
+        &env,
+        "test -e ../go || { echo half > half; sleep 600; }; echo good > out",
+    );
+    let run = ["run", "x", "--agent-cmd", &agent, "--check", "test -s out"];
+    let child = env.spawn(run);
+    wait_for(&env.work().join("half"));
+    child.interrupt();
+    child.wait().assert_code(130);
+    env.write("README", "mine, meanwhile\n");
+    env.write("mine/notes", "mine\n");
+
+    std::fs::write(env.root().join("go"), "").unwrap();
+    env.selvedge(["resume"]).run().assert_code(0);
+    assert_eq!(env.read("README"), "A small repository.\n");
+    let tree = put_aside(&env);
+    let restore = ["restore", "--tree", &tree];
+    env.selvedge(restore).run().assert_code(0);
+    assert_eq!(env.read("README"), "mine, meanwhile\n");
+    assert_eq!(env.read("mine/notes"), "mine\n");
+}
+
+/// What is judged is what the attempt left, not what a person did to it while the checks were stopped.
+#[test]
+fn what_a_person_did_while_the_checks_were_stopped_is_kept_and_not_judged() {
+    let env = stage();
+    let agent = agent(&env, "echo good > out");
+    let check = "test -e ../go || { : > ../checking; sleep 600; }; test ! -e mine && test -s out";
+    let run = ["run", "x", "--agent-cmd", &agent, "--check", check];
+    let child = env.spawn(run.into_iter().chain(["--baseline", "off"]));
+    wait_for(&env.root().join("checking"));
+    child.interrupt();
+    child.wait().assert_code(130);
+    env.write("out", "");
+    env.write("mine", "mine\n");
+
+    std::fs::write(env.root().join("go"), "").unwrap();
+    env.selvedge(["resume"]).run().assert_code(0);
+    assert_eq!(env.read("out"), "good\n");
+    let restore = ["restore", "--tree", &put_aside(&env)];
+    env.selvedge(restore).run().assert_code(0);
+    assert_eq!(env.read("mine"), "mine\n");
 }

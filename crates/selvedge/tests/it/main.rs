@@ -14,6 +14,7 @@ mod exit_codes;
 mod exports;
 mod formats;
 mod hook;
+mod hostile;
 mod interruptions;
 mod judges;
 mod mcp;
