@@ -21,6 +21,9 @@ static LOOKS_AWAY: Pattern = Pattern::new(concat!(
     r"|<exclude|\bif\s*:\s*(?:false|\$\{\{\s*false)|severity\s*:\s*(?:off|ignore|info)|:\s*(?:off|['\x22]off['\x22])\s*$",
 ));
 
+/// Which version of a shared hook runs: another one is an update, none is none.
+static PIN: Pattern = Pattern::new(r"^\s*rev\s*:\s*\S");
+
 /// A step that checks something, whatever else the file does.
 pub(super) fn is_check(line: &str) -> bool {
     static CHECK: Pattern = Pattern::new(concat!(
@@ -63,8 +66,14 @@ pub(super) fn compare(before: &str, after: &str, matters: fn(&str) -> bool) -> V
             switches.push(Switch::offence(what).at(*number));
         }
     }
+    let pins = |indices: &[usize], content: &[(u32, &str)]| {
+        let lines = indices.iter().filter_map(|&index| content.get(index));
+        lines.filter(|(_, line)| PIN.is_match(line)).count()
+    };
+    let bumped = pins(&added, &new) >= pins(&removed, &old);
     let mut gone = removed.iter().filter_map(|&index| old.get(index));
-    if let Some((_, line)) = gone.find(|(_, line)| matters(line)) {
+    if let Some((_, line)) = gone.find(|(_, line)| matters(line) && !(bumped && PIN.is_match(line)))
+    {
         switches.push(Switch::offence(format!(
             "`{}` is gone or changed",
             line.trim()
