@@ -842,13 +842,17 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --verification-timeout --dir --format --help"
+            opts="-h --check --since --verification-timeout --dir --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -75,6 +75,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Loo
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'

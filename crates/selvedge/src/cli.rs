@@ -225,6 +225,10 @@ pub(crate) struct VerifyArgs {
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) checks: Vec<String>,
+    /// Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks
+    /// run, they run on it first, and nothing may have been weakened since.
+    #[arg(long, value_name = "REV")]
+    pub(crate) since: Option<String>,
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,

@@ -162,7 +162,7 @@ fn part(whole: &Task, subtask: &Subtask) -> Task {
 }
 
 /// The user's own globs, and the scripts that the checks run.
-fn protect(settings: &Resolved, verification: &VerificationPlan) -> Vec<Rule> {
+pub(crate) fn protect(settings: &Resolved, verification: &VerificationPlan) -> Vec<Rule> {
     let steps = match verification {
         VerificationPlan::Steps { steps } => &steps[..],
         VerificationPlan::Skip | VerificationPlan::AutoPass => &[],

@@ -10,8 +10,8 @@ use super::signature;
 use super::state::Run;
 use crate::guard::Action;
 use crate::model::{
-    CheckReport, CheckStatus, Evidence, KnownFailures, Report, ReportStatus, ReportSummary,
-    StepKind,
+    Baseline, CheckReport, CheckStatus, Evidence, KnownFailures, Report, ReportStatus,
+    ReportSummary, StepKind,
 };
 use crate::triage::{self, Class, Next, Seen};
 
@@ -24,18 +24,42 @@ pub(super) fn complete(run: &Run, report: &mut Report) {
         let before = run.baseline_of(index, check.kind, &check.target);
         triaged(run.baseline_passed(index, check.kind, &check.target), check);
         if let Some(before) = before {
-            hold_to_floor(run, before, check);
-            compare_tests(before, check);
-            mark(before, check);
-            if run.spec.known_failures == KnownFailures::Tolerate {
-                tolerate(check);
-            }
+            let spec = &run.spec;
+            hold_to(before, &spec.description, spec.known_failures, check);
         }
         if check.status.is_failure() && (passed_at(before) || passed_earlier(run, index, check)) {
             check.marks.regression = true;
         }
     }
     sum_up(report);
+}
+
+/// Completes a report of work that no run watched, by what the same checks said before it.
+pub fn compare(baseline: &Baseline, known_failures: KnownFailures, report: &mut Report) {
+    for (index, check) in report.checks.iter_mut().enumerate() {
+        let same =
+            |before: &&CheckReport| before.kind == check.kind && before.target == check.target;
+        let Some(before) = baseline.checks.get(index).filter(same) else {
+            continue;
+        };
+        hold_to(before, "", known_failures, check);
+        check.marks.regression = check.status.is_failure() && passed_at(Some(before));
+    }
+    sum_up(report);
+}
+
+fn hold_to(
+    before: &CheckReport,
+    task: &str,
+    known_failures: KnownFailures,
+    check: &mut CheckReport,
+) {
+    hold_to_floor(before, task, check);
+    compare_tests(before, check);
+    mark(before, check);
+    if known_failures == KnownFailures::Tolerate {
+        tolerate(check);
+    }
 }
 
 /// What the reruns made of a failure.
@@ -73,7 +97,7 @@ fn triaged(baseline: Option<bool>, check: &mut CheckReport) {
     }
 }
 
-fn hold_to_floor(run: &Run, before: &CheckReport, check: &mut CheckReport) {
+fn hold_to_floor(before: &CheckReport, task: &str, check: &mut CheckReport) {
     let Some(tests) = before
         .tests
         .as_ref()
@@ -81,12 +105,7 @@ fn hold_to_floor(run: &Run, before: &CheckReport, check: &mut CheckReport) {
     else {
         return;
     };
-    let broken = floors::broken(
-        tests,
-        check.tests.as_ref(),
-        check.evidence,
-        &run.spec.description,
-    );
+    let broken = floors::broken(tests, check.tests.as_ref(), check.evidence, task);
     if let Some(broken) = broken.or_else(|| weaker(before, check)) {
         check.status = CheckStatus::Fail;
         check.marks.weakened = true;

@@ -26,6 +26,7 @@ pub(crate) mod tests;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInput, Input};
+pub use judge::compare;
 pub(crate) use result::status_word;
 pub(crate) use signature::circles_back_to;
 pub use state::{Attempt, Control, Decided, Pending, Phase, Run, State};

@@ -16,7 +16,7 @@ use crate::checks::CheckAborted;
 use crate::workspace::{self, Compared, Content, Workspace, WorkspaceError};
 
 /// Folders of installed programs and of builds: their byte code is not the attempt's to run from.
-const NOT_OWN: [&str; 8] = [
+pub(super) const NOT_OWN: [&str; 8] = [
     ".git",
     "node_modules",
     ".venv",
@@ -65,7 +65,14 @@ fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
 }
 
 /// The changed files that matter, and their names as the guard reads them.
-struct Looked(Vec<(String, Compared)>);
+pub(super) struct Looked(Vec<(String, Compared)>);
+
+impl FromIterator<Compared> for Looked {
+    fn from_iter<I: IntoIterator<Item = Compared>>(files: I) -> Self {
+        let named = |file: Compared| (file.path.to_string_lossy().into_owned(), file);
+        Self(files.into_iter().map(named).collect())
+    }
+}
 
 impl Looked {
     fn at(
@@ -76,13 +83,10 @@ impl Looked {
     ) -> Result<Self, WorkspaceError> {
         let wanted = |path: &Path| protection.wants(&path.to_string_lossy());
         let compared = workspace.compare_files(&stored(start)?, &stored(judged)?, wanted)?;
-        let named = compared
-            .into_iter()
-            .map(|file| (file.path.to_string_lossy().into_owned(), file));
-        Ok(Self(named.collect()))
+        Ok(compared.into_iter().collect())
     }
 
-    fn findings(&self, protection: &Protection) -> Vec<Finding> {
+    pub(super) fn findings(&self, protection: &Protection) -> Vec<Finding> {
         let changes: Vec<ChangedFile<'_>> = self
             .0
             .iter()

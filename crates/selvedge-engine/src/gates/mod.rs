@@ -8,6 +8,7 @@ mod judge;
 mod look;
 mod remembered;
 mod reruns;
+mod since;
 mod tier1;
 mod trees;
 
@@ -15,5 +16,6 @@ pub(crate) use baseline::BaselineRun;
 pub(crate) use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;
+pub use since::Since;
 pub use tier1::{Verification, verify};
 pub use trees::Trees;

@@ -162,7 +162,7 @@ pub enum WorkspaceError {
 
 impl WorkspaceError {
     /// Sorts an error of the file system into its kind.
-    pub(super) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -16,6 +16,7 @@ mod resume;
 mod review;
 mod run;
 mod show;
+mod since;
 mod task_file;
 mod verify;
 

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use selvedge_core::config::Flags;
 use selvedge_core::export::Account;
-use selvedge_core::model::{Report, ReportStatus, Task, VerificationPlan, exit_code};
+use selvedge_core::model::{
+    CheckReport, GuardReport, Report, ReportStatus, Task, VerificationPlan, exit_code,
+};
+use selvedge_core::words::{counted, duration, marks};
+use selvedge_engine::activity::Progress;
 
 use super::once::{once, runtime};
 use super::run::is_in_git;
+use super::since::{Before, check_out};
 use super::{directory, environment, output, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
@@ -15,8 +20,9 @@ use crate::freeze;
 use crate::local::Home;
 use crate::output::human::Human;
 use crate::output::json::{self, Machine};
-use crate::output::{Format, indented, last_word, style};
-use selvedge_core::words::{counted, duration};
+use crate::output::words::guarded;
+use crate::output::{Format, indented, last_word, one_line, style};
+use crate::settings::REPOSITORY_FILE;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let environment = environment();
@@ -27,9 +33,19 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         verification_timeout: args.verification_timeout.clone(),
         ..Flags::default()
     };
-    let settings = settings(&dir, &flags, &environment)?;
-    let dir = workspace(&settings, &dir);
-    let settings = settings.resolved;
+    let now = settings(&dir, &flags, &environment)?;
+    let dir = workspace(&now, &dir);
+    let since = args.since.as_deref();
+    let since = since
+        .map(|revision| check_out(&dir, revision))
+        .transpose()?;
+    let settings = match &since {
+        // What is verified must not say what verifies it.
+        Some(since) if since.dir().join(REPOSITORY_FILE).is_file() => {
+            settings(since.dir(), &flags, &environment)?.resolved
+        }
+        _ => now.resolved,
+    };
     let home = Home::find(&environment)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
     let steps = match &plan {
@@ -37,19 +53,32 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         VerificationPlan::Skip | VerificationPlan::AutoPass => Vec::new(),
     };
     let limit = Duration::from_millis(settings.verification_timeout_ms);
+    let progress: Box<dyn Progress> = match args.format {
+        Format::Human => Box::new(Human::beside(&output.reports)),
+        Format::Json | Format::Jsonl => Box::new(Machine { events: false }),
+    };
+    let progress = progress.as_ref();
     let report = runtime()?.block_on(async {
-        match args.format {
-            Format::Human => once(plan, &dir, limit, &Human::beside(&output.reports)).await,
-            Format::Json | Format::Jsonl => {
-                once(plan, &dir, limit, &Machine { events: false }).await
-            }
+        let before = match &since {
+            None => None,
+            Some(since) => Some(Before::look(since, &settings, &plan, limit, progress).await?),
+        };
+        let mut report = once(plan, &dir, limit, progress).await?;
+        if let Some(before) = before {
+            before.judge(&mut report);
         }
+        Ok::<_, CliError>(report)
     })?;
     match args.format {
         Format::Human => last_word(&output.reports, &(verdict(&report) + "\n")),
         Format::Json | Format::Jsonl => json::print(&report),
     }
+    let offences = report.guard.iter().flat_map(GuardReport::offences);
+    let strong = report.guard.iter().flat_map(GuardReport::strong);
+    let (tampered, unsure) = (offences.count() > 0, strong.count() > 0);
     let code = match report.status {
+        ReportStatus::Fail if tampered => exit_code::TAMPERED,
+        ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
         ReportStatus::Pass | ReportStatus::Skip | ReportStatus::AutoPass => exit_code::VERIFIED,
         ReportStatus::Fail | ReportStatus::Timeout => exit_code::CHECKS_FAILED,
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
@@ -59,9 +88,21 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
 }
 
 fn verdict(report: &Report) -> String {
+    let findings = report.guard.iter().flat_map(|guard| &guard.findings);
+    let noticed: String = findings.map(|it| guarded(it) + "\n").collect();
+    noticed + &outcome(report)
+}
+
+fn outcome(report: &Report) -> String {
     let summary = report.summary;
     let took = style::dim(duration(report.duration_ms));
     match report.status {
+        ReportStatus::Pass if report.guard.iter().flat_map(GuardReport::strong).count() > 0 => {
+            let needs = style::warning(style::strong("needs review"));
+            format!(
+                "{needs}: the checks passed, and a person has to look at what was flagged {took}"
+            )
+        }
         ReportStatus::Pass => {
             let checks = counted(summary.passed.into(), "check");
             format!(
@@ -79,8 +120,11 @@ fn verdict(report: &Report) -> String {
                 .filter_map(|check| check.digest.as_deref());
             let digests: String = digests.map(|digest| indented(digest, "  │ ")).collect();
             let failed = style::bad(style::strong("not verified"));
-            let count = format!("{} of {} checks fail", summary.failed, summary.total);
-            format!("{digests}{failed}: {count} {took}")
+            let count = match summary.failed {
+                0 => "what decides how the checks run was weakened".to_owned(),
+                failed => format!("{failed} of {} checks fail", summary.total),
+            };
+            format!("{digests}{}{failed}: {count} {took}", judged(report))
         }
         ReportStatus::Error => {
             let count = format!(
@@ -90,4 +134,14 @@ fn verdict(report: &Report) -> String {
             format!("{}: {count}", style::warning("infrastructure"))
         }
     }
+}
+
+/// What is known of each check that failed beside its output, a line each.
+fn judged(report: &Report) -> String {
+    let failed = report.checks.iter().filter(|it| it.status.is_failure());
+    let line = |check: &CheckReport| {
+        let label = one_line(check.label(), 72);
+        Some(format!("  {label}: {}\n", marks(check)?))
+    };
+    failed.filter_map(line).collect()
 }

@@ -12,7 +12,7 @@ mod reports;
 pub(crate) mod story;
 pub(crate) mod style;
 mod text;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 

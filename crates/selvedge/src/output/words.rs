@@ -21,7 +21,7 @@ pub(crate) fn guarded(finding: &Finding) -> String {
     let done = match finding.action {
         Action::PutBack => "; put back",
         Action::Remove => "; removed",
-        Action::Fail => "; the attempt fails",
+        Action::Fail => "; it fails for this",
         Action::Flag => "",
     };
     format!("  {sign} {what}{done}")

@@ -21,6 +21,7 @@ mod mcp;
 mod plans;
 mod plugins;
 mod retries;
+mod since;
 mod stage;
 mod survivors;
 mod trust;

@@ -1,0 +1,132 @@
+//! `verify --since`: work that no run watched is held against the revision before it, and nothing is
+//! written to the directory or to its repository.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::stage;
+
+/// A repository whose tests are a script's, with a revision that is right.
+fn tested() -> TestEnv {
+    let env = stage();
+    env.write("app.txt", "good\n");
+    env.write("tests.py", TESTS);
+    let check = "[[checks]]\ntype = \"test_passes\"\nrun = \"python3 -m unittest tests\"\n";
+    env.write("selvedge.toml", check);
+    env.write(".gitignore", "__pycache__/\n");
+    env.commit("Right");
+    env
+}
+
+const TESTS: &str = "import unittest
+
+
+class App(unittest.TestCase):
+    def test_good(self):
+        self.assertIn('good', open('app.txt').read())
+
+    def test_read(self):
+        open('app.txt').close()
+";
+
+fn verify(env: &TestEnv, more: &[&str]) -> Output {
+    let verify = ["verify", "--since", "HEAD", "--format", "json"];
+    env.selvedge(verify.iter().chain(more)).run()
+}
+
+fn check(out: &Output) -> serde_json::Value {
+    out.json()["checks"][0].clone()
+}
+
+#[test]
+fn honest_work_passes_and_what_it_mended_is_named() {
+    let env = tested();
+    env.write("more.txt", "more\n");
+    let out = verify(&env, &[]);
+    out.assert_code(0);
+    assert_eq!(out.json()["guard"]["status"], "clean");
+
+    env.write("app.txt", "bad\n");
+    env.commit("Wrong");
+    env.write("app.txt", "good again\n");
+    let out = verify(&env, &[]);
+    out.assert_code(0);
+    let fixed = serde_json::json!(["tests.App.test_good"]);
+    assert_eq!(check(&out)["fixed_tests"], fixed);
+}
+
+#[test]
+fn what_failed_before_is_told_from_what_broke_since() {
+    let env = tested();
+    env.write("app.txt", "bad\n");
+    let out = verify(&env, &[]);
+    out.assert_code(1);
+    assert_eq!(check(&out)["regression"], true, "{}", check(&out));
+    env.commit("Wrong");
+    let out = verify(&env, &[]);
+    out.assert_code(1);
+    assert_eq!(check(&out)["preexisting"], true, "{}", check(&out));
+}
+
+#[test]
+fn tests_that_are_gone_are_missed() {
+    let env = tested();
+    env.write("app.txt", "bad\n");
+    env.write("tests.py", TESTS.replace("test_good", "_good"));
+    let out = verify(&env, &[]);
+    let check = check(&out);
+    assert_eq!(
+        (&check["exit_code"], &check["status"]),
+        (&0.into(), &"fail".into())
+    );
+    assert_eq!(check["weakened"], true, "{check}");
+    // And without a baseline the guard still sees it.
+    let verify = ["verify", "--since", "HEAD"];
+    let out = env
+        .selvedge(verify)
+        .env("SELVEDGE_VERIFICATION_BASELINE", "off");
+    out.run().assert_code(7);
+}
+
+#[test]
+fn what_decides_how_the_checks_run_is_the_revisions() {
+    let env = tested();
+    env.write("app.txt", "bad\n");
+    env.write("selvedge.toml", "[[checks]]\nrun = \"true\"\n");
+    let out = verify(&env, &[]);
+    out.assert_code(8);
+    assert_eq!(check(&out)["status"], "fail", "its own checks were run");
+    assert_eq!(out.json()["guard"]["findings"][0]["path"], "selvedge.toml");
+    let out = env.selvedge(["verify", "--since", "HEAD"]).run();
+    assert!(out.stdout.contains("selvedge.toml"), "{}", out.stdout);
+}
+
+#[test]
+fn a_revision_that_is_not_there_is_a_mistake_of_the_caller() {
+    let env = tested();
+    for revision in ["no-such", "--help", "HEAD~9"] {
+        let out = env
+            .selvedge(["verify", &format!("--since={revision}")])
+            .run();
+        out.assert_code(2);
+        assert!(out.stderr.contains("cannot look at"), "{}", out.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_written_here() {
+    let env = tested();
+    env.write("app.txt", "changed, good\n");
+    let git = |args: &[&str]| env.git(args.iter());
+    let state = || {
+        let asked: [&[&str]; 4] = [
+            &["rev-parse", "HEAD"],
+            &["for-each-ref"],
+            &["worktree", "list"],
+            &["status", "--porcelain"],
+        ];
+        asked.map(git)
+    };
+    let before = state();
+    verify(&env, &[]).assert_code(0);
+    assert_eq!(state(), before);
+}
