@@ -7,8 +7,13 @@ use super::error::WorkspaceError;
 use super::snapshot::Taken;
 use super::target::Target;
 
-/// Refuses when something uncovered stands where the target has a file, or has a folder.
-pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), WorkspaceError> {
+/// Refuses when something uncovered stands where the target has a file, or has a folder. `dir` is the
+/// workspace.
+pub(super) fn refuse_if_blocked(
+    dir: &Path,
+    current: &Taken,
+    target: &Target,
+) -> Result<(), WorkspaceError> {
     for left_out in &current.left_out {
         let path = left_out.path.as_path();
         let wanted_above = path
@@ -20,6 +25,21 @@ pub(super) fn refuse_if_blocked(current: &Taken, target: &Target) -> Result<(), 
             return Err(WorkspaceError::InTheWay {
                 path: path.to_owned(),
                 wanted: wanted.to_owned(),
+            });
+        }
+        // What is in a folder that was left out as a whole was not looked at. Files of the target are
+        // in none: a folder that is to have one is walked.
+        let is_no_folder = |folder: &&Path| {
+            let there = dir.join(folder).symlink_metadata();
+            there.is_ok_and(|data| !data.is_dir())
+        };
+        let folders = target.folders.keys().map(|folder| &**folder);
+        let mut within =
+            folders.filter(|folder| left_out.size.is_none() && folder.starts_with(path));
+        if let Some(folder) = within.find(is_no_folder) {
+            return Err(WorkspaceError::InTheWay {
+                path: folder.to_path_buf(),
+                wanted: folder.to_path_buf(),
             });
         }
     }

@@ -53,7 +53,7 @@ impl Workspace {
         let always: HashSet<Relative> = target.files.keys().cloned().collect();
         let current = self.take(&held, "before a restore", &always)?;
         self.keep_back(&held, &current.tree)?;
-        refuse_if_blocked(&current, &target)?;
+        refuse_if_blocked(&self.dir, &current, &target)?;
 
         let anchor = Anchor::at(&self.dir).map_err(|e| self.failed(Path::new(""), e))?;
         let mut restore = Restore {

@@ -180,6 +180,26 @@ fn nothing_is_changed_when_something_uncovered_is_in_the_way() {
     assert_eq!(fixture.picture(), now);
 }
 
+/// A cache that holds but folders is walked, and one that holds a file is not.
+#[test]
+fn a_file_in_a_cache_where_a_folder_is_to_come_refuses_the_restore() {
+    let fixture = Fixture::folder();
+    let workspace = fixture.workspace();
+    fs::create_dir_all(fixture.path("node_modules/a")).unwrap();
+    fixture.write("code.txt", "1\n");
+    let snapshot = workspace.snapshot("").unwrap();
+    fs::remove_dir(fixture.path("node_modules/a")).unwrap();
+    fixture.write("node_modules/a", "uncovered");
+    fixture.write("code.txt", "2\n");
+    let before = fixture.picture();
+    let refused = workspace.restore(&snapshot.tree).unwrap_err();
+    assert!(
+        matches!(refused, WorkspaceError::InTheWay { .. }),
+        "{refused}"
+    );
+    assert_eq!(fixture.picture(), before);
+}
+
 #[test]
 fn an_unchanged_file_is_not_written_again() {
     let fixture = Fixture::folder();
