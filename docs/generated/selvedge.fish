@@ -37,6 +37,8 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "show" -d 'Tell th
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "resume" -d 'Go on with a run that was interrupted'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "config" -d 'Look at the settings'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
@@ -48,6 +50,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A co
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: 2]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l judge -d 'Which configured agent judges in tiers 2 and 3; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l executions -d 'Run the task this often side by side, 2 to 9, each in a copy of the directory; the work that most agree with stays. It is what votes in tier 3, instead of judges' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Time for each agent session [default: 30m]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r
@@ -57,7 +60,12 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work i
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l junit -d 'JUnit XML: a suite for each attempt, a case for each check' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l markdown -d 'A summary in Markdown' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l no-verify -d 'Verify nothing: the outcome is `unchecked`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l agent -d 'A real agent instead of the scripted one' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l dir -d 'Where to make the demo\'s repository [default: a new temporary directory]' -r -f -a "(__fish_complete_directories)"
@@ -81,6 +89,11 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Wor
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l junit -d 'JUnit XML: a suite for each attempt, a case for each check' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l markdown -d 'A summary in Markdown' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: where a line of the output repeats it, its own begins' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l last-green -d 'What it printed when it last passed: lines that stood there, too, are not what failed' -r -F
@@ -100,13 +113,23 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l check -d 'All
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l format -d 'How to speak; `jsonl` prints the events' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l junit -d 'JUnit XML: a suite for each attempt, a case for each check' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l markdown -d 'A summary in Markdown' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l diff -d 'What the attempts changed, as a unified diff: of one attempt with --attempt, else of them all'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l prompt -d 'The whole prompt of each attempt shown'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'All that the agent printed in an attempt'
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l junit -d 'JUnit XML: a suite for each attempt, a case for each check' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l markdown -d 'A summary in Markdown' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l attempt -d 'The tree that this attempt left' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l tree -d 'Any kept tree of the workspace, by its name: what an earlier restore replaced' -r
@@ -120,6 +143,16 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l accept -d '
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reject -d 'The work is not right: the run ends, or tries again with --retry'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l retry -d 'Give the agent another attempt, with the reason as feedback'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from claude-stop" -l max-blocks -d 'How often an agent is held back since a person last spoke to it. Claude Code itself overrides the ninth time in a row, in silence' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from claude-stop" -l dir -d 'The project [default: $CLAUDE_PROJECT_DIR, or else the session\'s directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from claude-stop" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from help" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -l dir -d 'The project that `verify` looks at [default: here]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "show" -d 'The values in force, and where each comes from'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "default" -d 'The defaults, with every key explained'
@@ -133,20 +166,23 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand man" -s h -l help -d 'Print help'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "list" -d 'List runs, the newest first'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "show" -d 'Tell the whole story of a run'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "config" -d 'Look at the settings'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "man" -d 'Print the manual page'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "list" -d 'List runs, the newest first'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "show" -d 'Tell the whole story of a run'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "config" -d 'Look at the settings'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from hook" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'The values in force, and where each comes from'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'The defaults, with every key explained'

@@ -43,7 +43,7 @@ Exit codes of `run`, `resume`, `demo` and `verify`:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an agent on a task until independent checks pass.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// See the loop at work on a small repository made for it.
     Demo(DemoArgs),
     /// Find this repository's checks, try each once, and write `selvedge.toml`.
@@ -119,6 +119,10 @@ pub(crate) struct RunArgs {
     /// Which configured agent judges in tiers 2 and 3; may be given several times.
     #[arg(long = "judge", value_name = "NAME")]
     pub(crate) judges: Vec<String>,
+    /// Run the task this often side by side, 2 to 9, each in a copy of the directory; the work that most agree
+    /// with stays. It is what votes in tier 3, instead of judges.
+    #[arg(long, value_name = "N")]
+    pub(crate) executions: Option<u32>,
     /// Time for each agent session [default: 30m].
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
@@ -161,6 +165,7 @@ impl RunArgs {
             retries: self.retries,
             tier: self.tier,
             judges: self.judges.clone(),
+            executions: self.executions,
             timeout: self.timeout.clone(),
             verification_timeout: self.verification_timeout.clone(),
             baseline: self.baseline.clone(),

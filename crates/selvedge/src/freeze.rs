@@ -6,14 +6,15 @@ use std::path::Path;
 use selvedge_core::config::Resolved;
 use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, PartOf, PlanSpec, PlannedSubtask, RunId, RunSpec, Step,
-    StepKind, Subtask, Task, TaskId, VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, Budget, MicroUsd, PartOf, PlanSpec, PlannedSubtask, RunId,
+    RunSpec, Step, StepKind, Subtask, Task, TaskId, VerificationPlan,
 };
 use selvedge_core::plan;
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
 use selvedge_engine::process::find_program;
+use selvedge_engine::workspace::Workspace;
 use uuid::Uuid;
 
 use crate::error::CliError;
@@ -126,7 +127,75 @@ pub(crate) fn plan(
         description: whole.description.clone(),
         workspace: dir.to_owned(),
         subtasks,
+        contest: None,
         budget: whole.budget.unwrap_or(settings.budget),
+        selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(Frozen { spec, notices })
+}
+
+/// Resolves a task that is executed several times side by side, each in a copy of the directory below
+/// `copies`. Tier 3 is then their comparison, so each is judged by the tiers below it.
+pub(crate) fn contest(
+    run_id: RunId,
+    whole: &Task,
+    settings: &Resolved,
+    workspace: &Workspace,
+    copies: &Path,
+) -> Result<Frozen<PlanSpec>, CliError> {
+    let (dir, times) = (workspace.dir(), settings.votes);
+    let tier = whole
+        .verification_tier
+        .unwrap_or(settings.verification_tier);
+    let below = if settings.tier2_enabled { 2 } else { 1 };
+    let once = Task {
+        verification_tier: Some(tier.min(below)),
+        ..whole.clone()
+    };
+    let Frozen { spec, mut notices } = task(&once, settings, dir, workspace.is_git())?;
+    if !spec.snapshots || !workspace.stands_alone() {
+        return Err(CliError::usage(
+            "several executions need a repository of its own to copy, with snapshots",
+        )
+        .hint("work in the root of a repository whose `.git` is a folder (no linked work tree)")
+        .hint("or let several judges vote: --tier 3 without --executions"));
+    }
+    let name = dir.file_name().unwrap_or("work".as_ref());
+    let share = |cap: u64| cap / u64::from(times.max(1));
+    let budget = spec.budget;
+    let subtasks = (1..=times).map(|number| {
+        let id = format!("execution {number}");
+        let spec = RunSpec {
+            part_of: Some(PartOf {
+                plan: run_id,
+                subtask: id.clone(),
+            }),
+            task_id: TaskId::new(Uuid::now_v7()),
+            workspace: copies.join(number.to_string()).join(name),
+            budget: Budget {
+                cost_micro_usd: budget.cost_micro_usd.map(|cap| MicroUsd(share(cap.0))),
+                tokens: budget.tokens.map(share),
+                wall_ms: budget.wall_ms,
+            },
+            ..spec.clone()
+        };
+        PlannedSubtask {
+            id,
+            depends_on: Vec::new(),
+            spec,
+        }
+    });
+    notices.push(format!(
+        "the task is executed {times} times side by side, at about {times} times the cost; a cap on cost or \
+         tokens is shared among them"
+    ));
+    let spec = PlanSpec {
+        task_id: spec.task_id,
+        description: whole.description.clone(),
+        workspace: dir.to_owned(),
+        subtasks: subtasks.collect(),
+        contest: Some(settings.confidence_floor),
+        budget,
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })

@@ -31,6 +31,7 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "SELVEDGE_JUDGING_CONFIDENCE_FLOOR",
         "judging.confidence_floor",
     ),
+    ("SELVEDGE_JUDGING_MODE", "judging.mode"),
     ("SELVEDGE_JUDGING_TIER2_ENABLED", "judging.tier2_enabled"),
     ("SELVEDGE_JUDGING_TIER3_ENABLED", "judging.tier3_enabled"),
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),

@@ -26,6 +26,8 @@ pub struct Flags {
     pub tier: Option<u8>,
     /// `--judge NAME`, in order; any at all replace the configured judges.
     pub judges: Vec<String>,
+    /// `--executions N`: that many executions vote.
+    pub executions: Option<u32>,
     /// `--timeout 30m`, of a session.
     pub timeout: Option<String>,
     /// `--verification-timeout 120s`
@@ -64,6 +66,11 @@ impl Layer {
             "verification.max_retries",
             number(flags.retries),
         );
+        if flags.executions.is_some() {
+            let mode = toml::Value::String("executions".to_owned());
+            set("--executions", "judging.mode", Some(mode));
+            set("--executions", "judging.votes", number(flags.executions));
+        }
         set(
             "--tier",
             "verification.tier",

@@ -15,7 +15,7 @@ use super::tree::{Node, Value};
 use crate::guard::{Protection, Rule};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SessionLimits,
-    Step,
+    Step, VoteMode,
 };
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
@@ -40,6 +40,8 @@ pub struct Resolved {
     pub votes: u32,
     /// The least confidence with which work counts as passed.
     pub confidence_floor: f64,
+    /// What votes in tier 3.
+    pub vote_mode: VoteMode,
     /// Whether one judge may be asked.
     pub tier2_enabled: bool,
     /// Whether several may vote.
@@ -208,6 +210,7 @@ impl Resolved {
             judges: config.judging.judges,
             votes: u32::try_from(config.judging.votes.0).unwrap_or(3),
             confidence_floor: config.judging.confidence_floor.0,
+            vote_mode: config.judging.mode,
             tier2_enabled: config.judging.tier2_enabled,
             tier3_enabled: config.judging.tier3_enabled,
             baseline: config.verification.baseline,

@@ -10,7 +10,7 @@ use super::agent::Agent;
 use super::check::Check;
 use super::values::{Dollars, HumanDuration, Retries, Share, Whole};
 use crate::guard::Policy;
-use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted};
+use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, VoteMode};
 
 /// A `selvedge.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,6 +44,7 @@ pub(super) struct Judging {
     pub(super) judges: Vec<String>,
     pub(super) votes: Whole<2, 9>,
     pub(super) confidence_floor: Share,
+    pub(super) mode: VoteMode,
     pub(super) tier2_enabled: bool,
     pub(super) tier3_enabled: bool,
 }

@@ -70,6 +70,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         | Event::PlanCreated { .. }
         | Event::SubtaskBegan { .. }
         | Event::SubtaskEnded { .. }
+        | Event::SubtaskChosen { .. }
         | Event::Unknown { .. } => {}
         Event::EffectRequested { effect } => {
             // What puts the workspace right goes before what waits for that.

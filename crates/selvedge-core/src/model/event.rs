@@ -216,6 +216,18 @@ pub enum Event {
         /// How.
         end: Box<SubtaskEnd>,
     },
+    /// Of a contest: the work of this execution was put into the workspace.
+    SubtaskChosen {
+        /// Which.
+        id: String,
+        /// The share of the executions that are verified, 0 to 1.
+        confidence: f64,
+        /// Why, in words.
+        reason: String,
+        /// What stood there before, kept first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaced: Option<TreeId>,
+    },
     /// How the run will end; the tree to leave behind may still have to be restored.
     OutcomeDecided {
         /// How.

@@ -23,6 +23,10 @@ pub struct PlanSpec {
     pub workspace: PathBuf,
     /// In the order of the task: of those that may begin, the first does.
     pub subtasks: Vec<PlannedSubtask>,
+    /// Where its parts are executions of one task, each in a copy of the workspace, of which one stays: the
+    /// least share of them, 0 to 1, that must be verified. Absent for a plan of subtasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contest: Option<f64>,
     /// Caps of all subtasks together.
     #[serde(default)]
     pub budget: Budget,
@@ -58,6 +62,12 @@ pub struct SubtaskEnd {
     /// The tree that it began from: put back before another subtask begins, if this one failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_tree: Option<TreeId>,
+    /// The tree that it left behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+    /// What its checks showed of the work, to compare it with another execution's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<String>,
 }
 
 /// How a plan ended. Tokens and cost are the sums over all subtasks.
@@ -73,6 +83,12 @@ pub struct PlanResult {
     pub outcome: Outcome,
     /// Why, in one line.
     pub reason: String,
+    /// Of a contest, the execution whose work stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+    /// Of a contest, the share of the executions that are verified, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// All subtasks, in the order of the task.
     pub subtasks: Vec<SubtaskResult>,
     /// Tokens in, cached ones included.

@@ -125,6 +125,17 @@ pub enum BaselineMode {
     Off,
 }
 
+/// What votes in tier 3.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VoteMode {
+    /// Several judges, about one work.
+    #[default]
+    Judges,
+    /// Several executions of the task, of which one stays.
+    Executions,
+}
+
 /// What becomes of tests that failed before the agent began and still do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

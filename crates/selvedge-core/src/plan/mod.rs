@@ -4,6 +4,7 @@
 //! A plan's journal says only which run a subtask became and how that ended; everything else is
 //! derived. Nothing here begins or ends anything: `selvedge-engine` does what [`Plan::next`] says.
 
+mod contest;
 mod graph;
 mod result;
 mod state;
@@ -11,6 +12,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use contest::{Choice, Standing, behaviour};
 pub use graph::{BadPlan, check};
 pub use state::{Next, Part, Plan};
 pub(crate) use state::{created, fold};

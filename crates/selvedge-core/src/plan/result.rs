@@ -24,6 +24,8 @@ impl Plan {
             status: status_word(outcome).to_owned(),
             outcome,
             reason,
+            chosen: self.chosen.as_ref().map(|chosen| chosen.id.clone()),
+            confidence: self.chosen.as_ref().map(|chosen| chosen.confidence),
             subtasks,
             tokens_in: usage.tokens_in(),
             tokens_out: usage.tokens_out(),
@@ -68,6 +70,30 @@ impl Plan {
         }
     }
 
+    /// What is to be said of a contest.
+    fn contested(&self) -> Option<String> {
+        self.spec.contest?;
+        if let Some(why) = &self.review {
+            return Some(why.clone());
+        }
+        if let Some(chosen) = &self.chosen {
+            return Some(format!(
+                "{}: the work of {} stays",
+                chosen.reason, chosen.id
+            ));
+        }
+        let ended = self.subtasks().filter_map(|(subtask, part)| {
+            let end = part.end.as_ref()?;
+            Some(format!("{}: {}", subtask.id, end.reason))
+        });
+        let ended: Vec<String> = ended.collect();
+        if self.finished.is_none() {
+            let (done, all) = (ended.len(), self.parts.len());
+            return Some(format!("{done} of {all} executions have ended"));
+        }
+        Some(format!("no execution stays; {}", ended.join("; ")))
+    }
+
     /// How it ended or stands, and why, in one line.
     pub fn conclusion(&self, runs: &BTreeMap<RunId, RunResult>) -> (Outcome, String) {
         let waits = |it: &&RunResult| it.outcome == Outcome::NeedsReview;
@@ -75,9 +101,13 @@ impl Plan {
         let open = open.filter_map(|part| runs.get(&part.run_id?));
         let outcome = match self.finished {
             Some(outcome) => outcome,
+            None if self.review.is_some() => Outcome::NeedsReview,
             None if open.clone().any(|it| waits(&it)) => Outcome::NeedsReview,
             None => Outcome::Interrupted,
         };
+        if let Some(said) = self.contested() {
+            return (outcome, said);
+        }
         let all = self.parts.len();
         let mut said = vec![format!("{} of {all} subtasks verified", self.verified())];
         let unchecked = |part: &&Part| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::contest::Standing;
 use crate::model::{
     Budget, Cost, Envelope, Event, MicroUsd, Outcome, PlanSpec, PlannedSubtask, RunId, RunSpec,
     SubtaskEnd, Timestamp, TreeId, Usage,
@@ -19,6 +20,10 @@ pub struct Plan {
     pub created_at: Timestamp,
     /// How each subtask stands, in the order of the specification.
     pub parts: Vec<Part>,
+    /// Of a contest: what it came to, once its work was put in place, or a person has to decide.
+    pub chosen: Option<Standing>,
+    /// Why a person has to decide, while one has to.
+    pub review: Option<String>,
     /// Whether it stands still, in order: stopped for now, or because a person has to decide.
     pub stopped: bool,
     /// How it ended.
@@ -62,6 +67,8 @@ pub(crate) fn created(envelope: &Envelope, spec: &PlanSpec) -> Plan {
         parts: vec![Part::default(); spec.subtasks.len()],
         spec: Arc::new(spec.clone()),
         created_at: envelope.at,
+        chosen: None,
+        review: None,
         stopped: false,
         finished: None,
     }
@@ -80,8 +87,28 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
                 part.end = Some((**end).clone());
             }
         }
-        Event::Suspended | Event::ReviewRequested { .. } => plan.stopped = true,
-        Event::Resumed { .. } => plan.stopped = false,
+        Event::SubtaskChosen {
+            id,
+            confidence,
+            reason,
+            ..
+        } => {
+            plan.chosen = Some(Standing {
+                id: id.clone(),
+                confidence: *confidence,
+                reason: reason.clone(),
+            });
+        }
+        Event::ReviewRequested { reason } => {
+            plan.review = Some(reason.clone());
+            plan.stopped = true;
+        }
+        Event::Reviewed { .. } => plan.review = None,
+        Event::Suspended => plan.stopped = true,
+        Event::Resumed { .. } => {
+            plan.stopped = false;
+            plan.review = None;
+        }
         Event::RunFinished { outcome } => plan.finished = Some(*outcome),
         _ => {}
     }
@@ -237,7 +264,11 @@ impl Plan {
     /// The specification of a subtask's run, with what the plan has left for it.
     pub fn run_spec(&self, subtask: &PlannedSubtask) -> RunSpec {
         RunSpec {
-            budget: self.budget_left().unwrap_or(self.spec.budget),
+            budget: match self.spec.contest {
+                None => self.budget_left().unwrap_or(self.spec.budget),
+                // Executions run side by side, so each has its share from the beginning.
+                Some(_) => subtask.spec.budget,
+            },
             ..subtask.spec.clone()
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::{BadPlan, Next, check};
+use super::{BadPlan, Choice, Next, Standing, check};
 use crate::machine::{State, evolve};
 use crate::model::{
     Budget, Cost, ENVELOPE_VERSION, Envelope, Event, MicroUsd, Outcome, PlanSpec, PlannedSubtask,
@@ -90,6 +90,7 @@ impl Walk {
             description: "all of it".to_owned(),
             workspace: spec.workspace.clone(),
             subtasks: subtasks.collect(),
+            contest: None,
             budget,
             selvedge_version: "test".to_owned(),
         };
@@ -138,6 +139,10 @@ impl Walk {
     }
 
     fn end(&mut self, id: &str, outcome: Outcome) {
+        self.end_as(id, outcome, None);
+    }
+
+    fn end_as(&mut self, id: &str, outcome: Outcome, left: Option<(&str, &str)>) {
         let end = SubtaskEnd {
             outcome,
             reason: format!("{id} {}", outcome.as_str()),
@@ -145,6 +150,8 @@ impl Walk {
             usage: Usage::default(),
             worked_ms: 10,
             start_tree: Some(TreeId::new(format!("before-{id}"))),
+            tree: left.map(|(_, tree)| TreeId::new(tree)),
+            behaviour: left.map(|(behaviour, _)| behaviour.to_owned()),
         };
         self.told(Event::SubtaskEnded {
             id: id.to_owned(),
@@ -231,4 +238,52 @@ fn nothing_begins_after_a_cancellation_or_beyond_the_budget() {
     );
     walk.done("b", Outcome::Verified);
     assert_eq!(walk.next(), "budget");
+}
+
+#[test]
+fn of_several_executions_the_one_that_most_agree_with_stays() {
+    let cases = [
+        // Behaviour and tree of each that is verified; what it comes to.
+        (
+            &[Some(("12", "t1")), None, Some(("12", "t2"))][..],
+            "winner a 0.67",
+        ),
+        (
+            &[Some(("11", "t1")), Some(("12", "t2")), Some(("12", "t3"))],
+            "winner b 1.00",
+        ),
+        (
+            &[Some(("12", "t1")), Some(("12", "t2")), Some(("12", "t2"))],
+            "winner b 1.00",
+        ),
+        (&[Some(("12", "t1")), None, None], "person a 0.33"),
+        (&[Some(("12", "t1")), None], "person a 0.50"),
+        (&[Some(("11", "t1")), Some(("12", "t2"))], "person a 1.00"),
+        (&[None, None, None], "stuck"),
+    ];
+    for (ends, comes_to) in cases {
+        let names = ["a", "b", "c"];
+        let parts: Vec<(&str, &[&str])> = names
+            .iter()
+            .take(ends.len())
+            .map(|id| (*id, &[][..]))
+            .collect();
+        let mut walk = Walk::of(&parts, Budget::default());
+        for (id, end) in names.iter().zip(ends) {
+            walk.begin(id);
+            let outcome = if end.is_some() {
+                Outcome::Verified
+            } else {
+                Outcome::Stuck
+            };
+            walk.end_as(id, outcome, *end);
+        }
+        let said = |word: &str, it: Standing| format!("{word} {} {:.2}", it.id, it.confidence);
+        let choice = match walk.state.plan.as_ref().unwrap().choice(0.6) {
+            Choice::Winner(it) => said("winner", it),
+            Choice::Person(it) => said("person", it),
+            Choice::Nobody(outcome) => outcome.as_str().to_owned(),
+        };
+        assert_eq!(choice, comes_to, "{ends:?}");
+    }
 }

@@ -6,7 +6,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -116,6 +116,20 @@ pub(super) fn answer(
             &output.stderr,
         ))
     }
+}
+
+/// Runs `command` to its end with this on its standard input, and returns what it printed.
+pub(super) fn answer_to(
+    mut command: Command,
+    input: Vec<u8>,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let (reader, mut writer) = io::pipe().map_err(|e| WorkspaceError::io(doing, place, e))?;
+    command.stdin(reader);
+    // A program that ends early says so by its exit status.
+    thread::spawn(move || drop(writer.write_all(&input)));
+    answer(command, doing, place)
 }
 
 /// Runs `command` to its end, whatever its exit status.

@@ -8,6 +8,7 @@
 //!
 //! Everything here blocks; callers on an async runtime use `spawn_blocking`.
 
+mod adopt;
 mod anchored;
 mod blobs;
 mod coverage;

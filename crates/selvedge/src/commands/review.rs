@@ -1,6 +1,7 @@
 //! `selvedge review`: a person's decision on work that waits for one.
 
 use selvedge_core::machine::{Input, Phase};
+use selvedge_core::model::Event;
 use selvedge_core::plan::{Next, Plan};
 
 use super::environment;
@@ -21,6 +22,24 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
         run_id = part;
     }
     drop(journal);
+    let by = environment.iter().find(|(name, _)| name == "USER");
+    let by = by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone());
+    if state
+        .plan
+        .as_ref()
+        .is_some_and(|plan| plan.review.is_some())
+    {
+        if args.retry {
+            return Err(CliError::usage("several executions have no next attempt")
+                .hint("reject them, and run the task again with what you have learnt"));
+        }
+        let reviewed = Event::Reviewed {
+            accepted: args.accept,
+            by,
+            reason: args.reason.clone(),
+        };
+        return launch::review_contest(&home, state, reviewed, &args.format.into());
+    }
     let waits = state
         .run
         .as_ref()
@@ -32,11 +51,10 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
                 .hint(format!("`selvedge show {short}` tells how it stands")),
         );
     }
-    let by = environment.iter().find(|(name, _)| name == "USER");
     let input = Input::Review {
         accepted: args.accept,
         retry: args.retry,
-        by: by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone()),
+        by,
         reason: args.reason.clone(),
     };
     launch::go_on(&home, state, input, &args.format.into())

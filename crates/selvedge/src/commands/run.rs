@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use selvedge_core::model::{RunId, Task};
+use selvedge_core::config::Resolved;
+use selvedge_core::model::{RunId, Task, VoteMode};
 use uuid::Uuid;
 
 use super::task_file::read_task;
@@ -37,6 +38,14 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
             notice(text);
         }
     };
+    if executes_several(args, &task, &settings)? {
+        let run_id = RunId::new(Uuid::now_v7());
+        let workspace = home.workspace(&dir).map_err(CliError::usage)?;
+        let copies = home.copies(run_id);
+        let frozen = freeze::contest(run_id, &task, &settings, &workspace, &copies)?;
+        say(&settings.agent, &frozen.notices);
+        return launch::begin_plan(&home, run_id, frozen.spec, &output);
+    }
     if task.subtasks.is_empty() {
         let frozen = freeze::task(&task, &settings, &dir, in_git)?;
         say(&frozen.spec.agent.name, &frozen.notices);
@@ -53,6 +62,27 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
         say(agent, if index == 0 { &frozen.notices } else { &[] });
     }
     launch::begin_plan(&home, run_id, frozen.spec, &output)
+}
+
+/// Whether the task is to be executed several times: by the flag, or because that is what votes in tier 3.
+fn executes_several(args: &RunArgs, task: &Task, settings: &Resolved) -> Result<bool, CliError> {
+    let tier = task.verification_tier.unwrap_or(settings.verification_tier);
+    let by_tier = tier == 3 && settings.vote_mode == VoteMode::Executions;
+    if args.executions.is_none() && !by_tier {
+        return Ok(false);
+    }
+    if !settings.tier3_enabled {
+        return Err(CliError::usage("several executions are switched off")
+            .hint("`judging.tier3_enabled` says so; they are what votes in tier 3"));
+    }
+    if !task.subtasks.is_empty() {
+        return Err(
+            CliError::usage("a plan is not executed several times").hint(
+                "its subtasks build on one another; let judges vote: judging.mode = \"judges\"",
+            ),
+        );
+    }
+    Ok(true)
 }
 
 /// Flags outrank what a task object says, of the whole and of its parts.

@@ -1,6 +1,8 @@
 //! Carrying a run or a plan through in this process: lock, journal, driver, signals, verdict, exit
 //! code. `run`, `demo`, `resume` and `review` differ only in what they launch.
 
+mod book;
+mod contest;
 mod plan;
 mod signals;
 mod stage;
@@ -9,7 +11,7 @@ use std::path::Path;
 
 use selvedge_core::export::Account;
 use selvedge_core::machine::{Control, Input, Run, State};
-use selvedge_core::model::{Outcome, PlanSpec, RunId, RunSpec};
+use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 use uuid::Uuid;
 
@@ -26,7 +28,10 @@ pub(crate) fn begin(home: &Home, spec: &RunSpec, output: &Output) -> Result<u8, 
         spec: Box::new(spec.clone()),
     };
     on_stage(home, output, async |stage| {
-        let state = stage.carry(run_id, spec, State::default(), input).await?;
+        let watch = stage.watch.as_ref();
+        let state = stage
+            .carry(run_id, spec, State::default(), input, watch)
+            .await?;
         verdict(stage, &state)
     })
 }
@@ -72,7 +77,10 @@ pub(crate) fn go_on(
     }
     let _lock = lock(home, &run.spec.workspace, run.run_id)?;
     on_stage(home, output, async |stage| {
-        let state = stage.carry(run.run_id, &run.spec, state, input).await?;
+        let watch = stage.watch.as_ref();
+        let state = stage
+            .carry(run.run_id, &run.spec, state, input, watch)
+            .await?;
         verdict(stage, &state)
     })
 }
@@ -91,24 +99,38 @@ fn go_on_with_plan(
     if let Some(outcome) = plan.finished {
         return Err(finished(plan.run_id, outcome));
     }
+    if plan.review.is_some() && plan.spec.contest.is_some() {
+        return Err(waits(plan.run_id));
+    }
     let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
     on_stage(home, output, async |stage| {
         plan::go_on(stage, state, first).await
     })
 }
 
+/// Tells a contest that waits for a person what they decided.
+pub(crate) fn review_contest(
+    home: &Home,
+    state: State,
+    reviewed: Event,
+    output: &Output,
+) -> Result<u8, CliError> {
+    let Some(plan) = state.plan.as_ref().filter(|plan| plan.review.is_some()) else {
+        return Err(CliError::usage("the plan waits for nobody's review"));
+    };
+    let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
+    on_stage(home, output, async |stage| {
+        contest::reviewed(stage, state, reviewed).await
+    })
+}
+
 fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {
-    let short = run.run_id.short();
     refuse_unknown(state, run.run_id)?;
     if run.finished {
         return Err(finished(run.run_id, run.outcome()));
     }
     if run.review.is_some() {
-        return Err(
-            CliError::usage(format!("run {short} waits for a person's decision")).hint(format!(
-                "selvedge review {short} --accept, or --reject --reason TEXT"
-            )),
-        );
+        return Err(waits(run.run_id));
     }
     Ok(())
 }
@@ -122,6 +144,13 @@ fn refuse_unknown(state: &State, run_id: RunId) -> Result<(), CliError> {
         "run {short} was written by a later release (unknown events: {unknown})"
     ))
     .hint("resume it with that release"))
+}
+
+fn waits(run_id: RunId) -> CliError {
+    let short = run_id.short();
+    CliError::usage(format!("run {short} waits for a person's decision")).hint(format!(
+        "selvedge review {short} --accept, or --reject --reason TEXT"
+    ))
 }
 
 fn finished(run_id: RunId, outcome: Outcome) -> CliError {

@@ -3,20 +3,16 @@
 //! What was decided is durable before it is done: a subtask has begun once the plan's journal names its
 //! run, so whoever takes the plan up again finds that run, or begins it.
 
-use selvedge_core::export::Account;
-use selvedge_core::machine::{Input, Run, State, evolve};
-use selvedge_core::model::{
-    ENVELOPE_VERSION, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, RunId, SubtaskEnd,
-    Timestamp, TreeId,
-};
+use selvedge_core::machine::{Input, Run, State};
+use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, TreeId};
 use selvedge_core::plan::{Next, Plan};
-use selvedge_engine::workspace;
-use selvedge_engine::{Appended, EventSink};
+use selvedge_engine::{Observer, workspace};
 use uuid::Uuid;
 
+use super::book::Book;
+use super::contest;
 use super::stage::Stage;
 use crate::error::CliError;
-use crate::local::{JournalSink, results};
 
 /// Begins a plan.
 pub(super) async fn begin(
@@ -45,7 +41,10 @@ pub(super) async fn go_on(
     if let Some((state, input)) = first
         && let Some(run) = state.run.clone()
     {
-        let state = stage.carry(run.run_id, &run.spec, state, input).await?;
+        let watch = stage.watch.as_ref();
+        let state = stage
+            .carry(run.run_id, &run.spec, state, input, watch)
+            .await?;
         if let Some(run) = &state.run {
             book.took(run).await?;
         }
@@ -54,11 +53,14 @@ pub(super) async fn go_on(
 }
 
 async fn carry(stage: &Stage<'_>, mut book: Book<'_>) -> Result<u8, CliError> {
+    if let Some(floor) = book.plan()?.spec.contest {
+        contest::carry(stage, &mut book, floor).await?;
+    }
     while book.plan()?.finished.is_none() && !book.plan()?.stopped {
         let plan = book.plan()?.clone();
         match plan.next() {
             Next::GoOn { subtask, run_id } => {
-                let run = one(stage, &plan, subtask, run_id).await?;
+                let run = one(stage, &plan, subtask, run_id, stage.watch.as_ref()).await?;
                 book.took(&run).await?;
             }
             Next::Begin { .. } if stage.signals.wished() => book.append(Event::Suspended).await?,
@@ -74,25 +76,16 @@ async fn carry(stage: &Stage<'_>, mut book: Book<'_>) -> Result<u8, CliError> {
             Next::Finish(outcome) => book.append(Event::RunFinished { outcome }).await?,
         }
     }
-    let plan = book.plan()?;
-    let runs = stage.home.runs(&stage.home.journal()?, plan)?;
-    let results = results(&runs);
-    stage.watch.plan_over(plan, &results);
-    let (outcome, _) = plan.conclusion(&results);
-    let code = match outcome {
-        Outcome::Interrupted => stage.signals.code(),
-        outcome => outcome.exit_code(),
-    };
-    let (reports, account) = (&stage.output.reports, Account::of_plan(plan, &runs));
-    Ok(reports.write(code, &account, stage.home, &plan.spec.workspace))
+    book.close()
 }
 
 /// One subtask's run, begun or taken up again, as far as it goes by itself.
-async fn one(
+pub(super) async fn one(
     stage: &Stage<'_>,
     plan: &Plan,
     subtask: &PlannedSubtask,
     run_id: RunId,
+    observer: &dyn Observer,
 ) -> Result<Run, CliError> {
     let known = stage.home.replay(&stage.home.journal()?, run_id)?;
     let state = match &known.run {
@@ -101,12 +94,14 @@ async fn one(
             let input = Input::Create {
                 spec: Box::new(spec.clone()),
             };
-            stage.carry(run_id, &spec, known, input).await?
+            stage.carry(run_id, &spec, known, input, observer).await?
         }
         Some(run) if run.finished || run.review.is_some() => known,
         Some(run) => {
             let spec = run.spec.clone();
-            stage.carry(run_id, &spec, known, Input::Resume).await?
+            stage
+                .carry(run_id, &spec, known, Input::Resume, observer)
+                .await?
         }
     };
     let gone = || CliError::infrastructure(format!("subtask `{}` has no run", subtask.id));
@@ -121,75 +116,4 @@ fn put_it_back(stage: &Stage<'_>, plan: &Plan, tree: &TreeId) -> Result<TreeId, 
     };
     let restored = tokio::task::block_in_place(restore).map_err(CliError::infrastructure)?;
     Ok(TreeId::new(restored.kept_back.as_str()))
-}
-
-/// A plan's journal, and the plan as it tells it.
-struct Book<'a> {
-    stage: &'a Stage<'a>,
-    sink: JournalSink,
-    run_id: RunId,
-    state: State,
-}
-
-impl<'a> Book<'a> {
-    fn open(stage: &'a Stage<'a>, run_id: RunId, state: State) -> Result<Self, CliError> {
-        Ok(Self {
-            stage,
-            sink: JournalSink::new(stage.home.journal()?, run_id),
-            run_id,
-            state,
-        })
-    }
-
-    fn plan(&self) -> Result<&Plan, CliError> {
-        let plan = self.state.plan.as_ref();
-        plan.ok_or_else(|| CliError::infrastructure("the plan has no state"))
-    }
-
-    /// Writes down what became of a subtask's run: it ended, waits for a person, or was stopped.
-    async fn took(&mut self, run: &Run) -> Result<(), CliError> {
-        let (outcome, reason) = run.conclusion();
-        let id = run.spec.part_of.as_ref().map(|part| part.subtask.clone());
-        let event = match (run.finished, &run.review) {
-            (true, _) => Event::SubtaskEnded {
-                id: id.unwrap_or_default(),
-                end: Box::new(SubtaskEnd {
-                    outcome,
-                    reason,
-                    cost: run.cost(),
-                    usage: run.usage(),
-                    worked_ms: run.worked_ms(),
-                    start_tree: run.start_tree.clone(),
-                }),
-            },
-            (false, Some(reason)) => Event::ReviewRequested {
-                reason: format!("subtask `{}`: {reason}", id.unwrap_or_default()),
-            },
-            (false, None) => Event::Suspended,
-        };
-        self.append(event).await
-    }
-
-    async fn append(&mut self, event: Event) -> Result<(), CliError> {
-        let envelope = Envelope {
-            v: ENVELOPE_VERSION,
-            run_id: self.run_id,
-            seq: self.state.seq + 1,
-            at: Timestamp::now(),
-            event,
-        };
-        let appended = self.sink.append(self.state.seq, vec![envelope.clone()]);
-        match appended.await.map_err(CliError::infrastructure)? {
-            Appended::Fenced => Err(CliError::infrastructure(
-                "another program has taken this plan over",
-            )),
-            Appended::Committed => {
-                self.state = evolve(std::mem::take(&mut self.state), &envelope);
-                if let Some(plan) = &self.state.plan {
-                    self.stage.watch.plan(&envelope, plan);
-                }
-                Ok(())
-            }
-        }
-    }
 }

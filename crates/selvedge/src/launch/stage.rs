@@ -5,7 +5,7 @@ use std::time::Duration;
 use selvedge_core::machine::{Input, State};
 use selvedge_core::model::{RunId, RunSpec, Timestamp};
 use selvedge_engine::process::{Liveness, Supervisor, sweep_run, wait_until_dead};
-use selvedge_engine::{DriveError, Driver, Site};
+use selvedge_engine::{DriveError, Driver, Observer, Site};
 
 use super::signals::Signals;
 use crate::error::CliError;
@@ -55,6 +55,7 @@ impl Stage<'_> {
         spec: &RunSpec,
         state: State,
         first: Input,
+        observer: &dyn Observer,
     ) -> Result<State, CliError> {
         let journal = self.home.journal()?;
         let site = self.site(run_id, spec)?;
@@ -65,7 +66,7 @@ impl Stage<'_> {
         let mut driver = Driver {
             sink: &sink,
             site: &site,
-            observer: self.watch.as_ref(),
+            observer,
             now: Timestamp::now,
             stop: self.signals.stop.clone(),
         };

@@ -63,6 +63,11 @@ impl Home {
         self.root.join("runs").join(run.to_string())
     }
 
+    /// Where the copies of a contest's workspace are.
+    pub(crate) fn copies(&self, run: RunId) -> PathBuf {
+        self.root.join("copies").join(run.to_string())
+    }
+
     /// Makes a run's own directory, readable by its owner only.
     pub(crate) fn make_run_dir(&self, run: RunId) -> Result<PathBuf, CliError> {
         let path = self.run_dir(run);

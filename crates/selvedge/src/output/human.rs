@@ -15,6 +15,7 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
+use super::beside::Beside;
 use super::gates::judged;
 use super::words::{guarded, mark, outcome_word, session_word};
 use super::{Reports, Watch, indented, last_word, one_line, plan, style};
@@ -52,7 +53,7 @@ impl<'a> Human<'a> {
     }
 
     /// A line that stays.
-    fn say(&self, line: impl AsRef<str>) {
+    pub(super) fn say(&self, line: impl AsRef<str>) {
         self.spinner()
             .suspend(|| anstream::eprintln!("{}", line.as_ref()));
     }
@@ -313,6 +314,10 @@ impl Watch for Human<'_> {
             Event::SubtaskEnded { id, end } => self.say(plan::ends(id, end).trim_end()),
             _ => {}
         }
+    }
+
+    fn side_by_side<'a>(&'a self, name: &str) -> Box<dyn Observer + 'a> {
+        Box::new(Beside::new(self, name))
     }
 
     fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {

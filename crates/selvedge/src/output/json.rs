@@ -42,6 +42,12 @@ impl Watch for Machine {
         }
     }
 
+    fn side_by_side<'a>(&'a self, _: &str) -> Box<dyn Observer + 'a> {
+        Box::new(Self {
+            events: self.events,
+        })
+    }
+
     fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
         print(&plan.result(runs));
     }

@@ -3,6 +3,7 @@
 //! Whatever an agent, a check or a repository printed passes through [`plain`] before it reaches a
 //! terminal. Machine formats own standard output alone; everything else goes to standard error.
 
+mod beside;
 pub(crate) mod file;
 pub(crate) mod gates;
 pub(crate) mod human;
@@ -43,6 +44,9 @@ pub(crate) trait Watch: Observer {
 
     /// Takes an event of a plan, and the plan as it is with it.
     fn plan(&self, envelope: &Envelope, plan: &Plan);
+
+    /// Who watches one of several runs that take place side by side.
+    fn side_by_side<'a>(&'a self, name: &str) -> Box<dyn Observer + 'a>;
 
     /// The plan is over, or stands still; its subtasks' runs came to this.
     fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>);

@@ -10,6 +10,7 @@ mod commands;
 mod corrected;
 mod crashes;
 mod evidence;
+mod executions;
 mod exit_codes;
 mod exports;
 mod formats;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{of_repository, person, repository, resolve};
 use crate::config::{Flags, Layer, Origin};
-use crate::model::{AgentKind, MicroUsd, StepKind};
+use crate::model::{AgentKind, MicroUsd, StepKind, VoteMode};
 
 fn environment(variables: &[(&str, &str)]) -> Layer {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -57,6 +57,7 @@ fn every_flag_arrives() {
         retries: Some(5),
         tier: Some(2),
         judges: vec!["ollama".to_owned()],
+        executions: Some(4),
         timeout: Some("1h30m".to_owned()),
         verification_timeout: Some("500ms".to_owned()),
         baseline: Some("on".into()),
@@ -80,6 +81,10 @@ fn every_flag_arrives() {
     );
     assert_eq!(resolved.max_verification_retries, 5);
     assert_eq!(resolved.verification_tier, 2);
+    assert_eq!(
+        (resolved.vote_mode, resolved.votes),
+        (VoteMode::Executions, 4)
+    );
     assert_eq!(resolved.limits.wall_ms, 5_400_000);
     assert_eq!(resolved.verification_timeout_ms, 500);
     assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
