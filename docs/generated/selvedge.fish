@@ -37,6 +37,7 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "show" -d 'Tell th
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "resume" -d 'Go on with a run that was interrupted'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "attest" -d 'Make keys for attestations, and check what was attested'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "config" -d 'Look at the settings'
@@ -64,6 +65,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l junit -d 'JUni
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l markdown -d 'A summary in Markdown' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l no-verify -d 'Verify nothing: the outcome is `unchecked`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -93,6 +96,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l junit -d 'J
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l markdown -d 'A summary in Markdown' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: where a line of the output repeats it, its own begins' -r
@@ -117,6 +122,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l junit -d 'JUn
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l markdown -d 'A summary in Markdown' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l diff -d 'What the attempts changed, as a unified diff: of one attempt with --attempt, else of them all'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l prompt -d 'The whole prompt of each attempt shown'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'All that the agent printed in an attempt'
@@ -129,6 +136,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l junit -d 'J
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l sarif -d 'SARIF 2.1.0: failures with their places, for code hosts to annotate a change' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l markdown -d 'A summary in Markdown' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l attempt -d 'The tree that this attempt left' -r
@@ -143,6 +152,16 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l accept -d '
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reject -d 'The work is not right: the run ends, or tries again with --retry'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l retry -d 'Give the agent another attempt, with the reason as feedback'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "keygen" -d 'Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "verify" -d 'Check an attestation: its signature, that it is about the files that are here, and that it says that they are verified'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from keygen" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from verify" -l key -d 'The public key of whoever is trusted to attest. Without one only an attestation that nobody signed can be checked, which anybody can have written' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "keygen" -d 'Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Check an attestation: its signature, that it is about the files that are here, and that it says that they are verified'
+complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -166,23 +185,26 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand man" -s h -l help -d 'Print help'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "list" -d 'List runs, the newest first'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "show" -d 'Tell the whole story of a run'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "config" -d 'Look at the settings'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "man" -d 'Print the manual page'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review hook mcp config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "list" -d 'List runs, the newest first'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "show" -d 'Tell the whole story of a run'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "attest" -d 'Make keys for attestations, and check what was attested'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "config" -d 'Look at the settings'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from attest" -f -a "keygen" -d 'Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from attest" -f -a "verify" -d 'Check an attestation: its signature, that it is about the files that are here, and that it says that they are verified'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from hook" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'The values in force, and where each comes from'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'The defaults, with every key explained'

@@ -1,6 +1,7 @@
 //! The command line: what there is to say, and the help that teaches it. No command's work is here.
 
 mod agents;
+mod attest;
 mod reports;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use selvedge_core::config::Flags;
 use crate::output::Format;
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
+pub(crate) use attest::AttestCommand;
 pub(crate) use reports::{Host, ReportArgs};
 
 /// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Accept or reject work that waits for a person.
     Review(ReviewArgs),
+    /// Make keys for attestations, and check what was attested.
+    #[command(subcommand, after_help = attest::ABOUT)]
+    Attest(AttestCommand),
     /// Be an agent's hook: it may stop once the checks hold.
     #[command(subcommand, after_help = agents::CLAUDE_STOP)]
     Hook(HookCommand),

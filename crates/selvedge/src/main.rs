@@ -5,6 +5,7 @@
 //! the tests use. Everything else is the command line in [`cli`], one file a command in
 //! [`commands`].
 
+mod attest;
 mod cli;
 mod commands;
 mod demo;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::machine::{Attempt, Run};
 use crate::model::{
-    Closing, Cost, Outcome, Report, ReportStatus, RunId, SessionOutcome, Step, Timestamp, Usage,
+    Closing, Cost, GuardReport, Outcome, Report, ReportStatus, RunId, SessionOutcome, Step,
+    Timestamp, Usage,
 };
 use crate::plan::Plan;
 use crate::words::counted;
@@ -202,7 +203,17 @@ impl Verdict {
             let total = counted(summary.total.into(), "check");
             format!("{count} of {total} {what}")
         };
+        let strong = report.guard.iter().flat_map(GuardReport::strong).count();
+        let offences = report.guard.iter().flat_map(GuardReport::offences).count();
         let (standing, word, reason) = match report.status {
+            ReportStatus::Pass if strong > 0 => {
+                let reason = "the checks passed, and a person has to look at what was flagged";
+                (Standing::NotVerified, "needs review", reason.to_owned())
+            }
+            ReportStatus::Fail if offences > 0 => {
+                let reason = of_total(summary.failed, "failed");
+                (Standing::NotVerified, "tampered", reason)
+            }
             ReportStatus::Pass => {
                 let passed = counted(summary.passed.into(), "check");
                 (Standing::Verified, "verified", format!("{passed} passed"))

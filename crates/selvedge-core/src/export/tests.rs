@@ -273,6 +273,25 @@ fn what_is_not_verified_is_never_green() {
 }
 
 #[test]
+fn a_verification_that_a_person_has_to_look_at_is_not_green() {
+    let mut report = with(
+        vec![check("build", CheckStatus::Pass, "")],
+        ReportStatus::Pass,
+    );
+    report.guard = passing().guard;
+    let findings = report
+        .guard
+        .iter_mut()
+        .flat_map(|guard| &mut guard.findings);
+    findings.for_each(|finding| finding.strength = Strength::Strong);
+    let account = Account::of_verification(&report, &[]);
+    assert_eq!(account.verdict.word, "needs review");
+    let [(_, junit), _, _, (_, github), _] = forms(&account);
+    assert_eq!(junit_counts(&junit), [2, 1, 0, 0]);
+    assert!(github.starts_with("::error "), "{github}");
+}
+
+#[test]
 fn a_tolerated_failure_is_no_pass() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let mut report = passing();

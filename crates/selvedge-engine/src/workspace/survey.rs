@@ -55,6 +55,15 @@ impl Workspace {
         Ok(walk.found)
     }
 
+    /// The files that the person's repository tracks or does not ignore, in no order, and whether they are
+    /// there or not; a nested repository is one entry.
+    ///
+    /// # Errors
+    /// Git cannot list them.
+    pub fn unignored(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+        self.unignored_in(&self.dir, self.repository.as_ref(), self.rules())
+    }
+
     /// The files below `dir` that are tracked or not ignored, relative to it; a nested repository is
     /// one entry.
     fn unignored_in(

@@ -26,6 +26,12 @@ pub(crate) struct ReportArgs {
     /// to standard output or with `=FILE` to a file; may be given several times.
     #[arg(long, value_name = "HOST[=FILE]")]
     pub(crate) annotations: Vec<Annotations>,
+    /// An in-toto statement: which tree was verified, by which checks, with what outcome.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) attest: Option<PathBuf>,
+    /// Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one).
+    #[arg(long, value_name = "KEY", requires = "attest", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) attest_key: Option<PathBuf>,
 }
 
 /// Whose annotations, and where to.

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command reads its arguments and the world, has the other rooms
 //! do the work, and says how it went; its return value is the process exit code.
 
+mod attest;
 mod config;
 mod demo;
 mod digest;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Restore(args) => restore::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Config(command) => config::run(&command),
+        Command::Attest(command) => attest::run(&command),
         Command::Hook(command) => Ok(hook::run(&command)),
         Command::Mcp(args) => mcp::run(&args),
         Command::Completions { shell } => Ok(man::completions(shell)),

@@ -39,9 +39,14 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         (None, Some(run)) => (Account::of_run(run), &run.spec.workspace),
         (None, None) => return Err(of_later_release(run_id)),
     };
-    let code = output
-        .reports
-        .write(exit_code::VERIFIED, &account, &home, dir);
+    let attestation = &output.reports.attestation;
+    let code = if let Some(run) = &state.run {
+        attestation.of_run(exit_code::VERIFIED, run, &home)
+    } else {
+        attestation.not_of_a_plan()?;
+        exit_code::VERIFIED
+    };
+    let code = output.reports.write(code, &account, &home, dir);
     if code != exit_code::VERIFIED || output.reports.own_stdout() {
         return Ok(code);
     }

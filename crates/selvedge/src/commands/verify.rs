@@ -52,6 +52,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         VerificationPlan::Steps { steps } => steps.clone(),
         VerificationPlan::Skip | VerificationPlan::AutoPass => Vec::new(),
     };
+    let judged = output.reports.attestation.subject(&home, &dir)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
     let progress: Box<dyn Progress> = match args.format {
         Format::Human => Box::new(Human::beside(&output.reports)),
@@ -83,6 +84,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         ReportStatus::Fail | ReportStatus::Timeout => exit_code::CHECKS_FAILED,
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
     };
+    let attestation = &output.reports.attestation;
+    let code = attestation.of_verification(code, &report, judged, &home, &dir);
     let account = Account::of_verification(&report, &steps);
     Ok(output.reports.write(code, &account, &home, &dir))
 }

@@ -22,6 +22,7 @@ use crate::output::Output;
 
 /// Begins a run and carries it through.
 pub(crate) fn begin(home: &Home, spec: &RunSpec, output: &Output) -> Result<u8, CliError> {
+    output.reports.attestation.needs_trees(spec.snapshots)?;
     let run_id = RunId::new(Uuid::now_v7());
     let _lock = lock(home, &spec.workspace, run_id)?;
     let input = Input::Create {
@@ -43,6 +44,7 @@ pub(crate) fn begin_plan(
     spec: PlanSpec,
     output: &Output,
 ) -> Result<u8, CliError> {
+    output.reports.attestation.not_of_a_plan()?;
     let _lock = lock(home, &spec.workspace, run_id)?;
     on_stage(home, output, async |stage| {
         plan::begin(stage, run_id, spec).await
@@ -185,5 +187,7 @@ fn verdict(stage: &Stage<'_>, state: &State) -> Result<u8, CliError> {
         outcome => outcome.exit_code(),
     };
     let (reports, account) = (&stage.output.reports, Account::of_run(run));
+    // First: what is written into the workspace by the others is not what was judged.
+    let code = reports.attestation.of_run(code, run, stage.home);
     Ok(reports.write(code, &account, stage.home, &run.spec.workspace))
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Whoever the person's umask lets read it.
 const FOR_ALL: u32 = 0o666;
+/// Its owner only.
+const FOR_OWNER: u32 = 0o600;
 
 /// Writes a file that others may read.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -17,6 +19,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     complete(&path, bytes, FOR_ALL)?
         .persist(&path)
+        .map(drop)
+        .map_err(|error| error.error)
+}
+
+/// Writes a file that only its owner may read, and which must not exist yet.
+pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    complete(path, bytes, FOR_OWNER)?
+        .persist_noclobber(path)
         .map(drop)
         .map_err(|error| error.error)
 }

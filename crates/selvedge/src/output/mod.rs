@@ -3,6 +3,7 @@
 //! Whatever an agent, a check or a repository printed passes through [`plain`] before it reaches a
 //! terminal. Machine formats own standard output alone; everything else goes to standard error.
 
+mod attestation;
 mod beside;
 pub(crate) mod file;
 pub(crate) mod gates;
@@ -22,6 +23,7 @@ use selvedge_core::model::{Envelope, RunId, RunResult};
 use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
 
+pub(crate) use attestation::Attestation;
 pub(crate) use reports::Reports;
 pub(crate) use text::{indented, one_line, plain};
 

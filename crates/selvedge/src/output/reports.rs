@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::export::{self, Account, Places};
 use selvedge_core::model::exit_code;
 
-use super::{Format, file};
+use super::{Attestation, Format, file};
 use crate::cli::{Host, ReportArgs};
 use crate::error::CliError;
 use crate::local::Home;
@@ -22,10 +22,13 @@ const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     wanted: Vec<(Form, Target)>,
+    /// The one report that is about a tree and not about checks.
+    pub(crate) attestation: Attestation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
+    Attestation,
     Junit,
     Sarif,
     Markdown,
@@ -34,7 +37,7 @@ enum Form {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Target {
+pub(super) enum Target {
     Stdout,
     Stderr,
     File(PathBuf),
@@ -49,6 +52,7 @@ impl Reports {
         environment: &[(String, String)],
     ) -> Result<Self, CliError> {
         let files = [
+            (Form::Attestation, &args.attest),
             (Form::Junit, &args.junit),
             (Form::Sarif, &args.sarif),
             (Form::Markdown, &args.markdown),
@@ -91,7 +95,17 @@ impl Reports {
                 })?;
             }
         }
-        Ok(Self { wanted })
+        let files = wanted.iter().filter_map(|(_, target)| match target {
+            Target::File(path) | Target::EndOf(path) => Some(path.as_path()),
+            Target::Stdout | Target::Stderr => None,
+        });
+        let files: Vec<&Path> = files.collect();
+        let attested = wanted.iter().find(|(form, _)| *form == Form::Attestation);
+        let attested = attested.map(|(_, target)| target.clone());
+        Ok(Self {
+            attestation: Attestation::prepare(args, attested, &files)?,
+            wanted,
+        })
     }
 
     /// Whether none is wanted.
@@ -121,8 +135,10 @@ impl Reports {
         };
         let mut code = code;
         for (form, target) in &self.wanted {
-            let text = form.render(account, &places);
-            if let Err(error) = write(target, &text) {
+            let Some(text) = form.render(account, &places) else {
+                continue;
+            };
+            if let Err(error) = write(target, text.as_bytes()) {
                 let (option, word) = (form.option(), &account.verdict.word);
                 CliError::infrastructure(format!("{option}: cannot write {error}"))
                     .hint(format!("the verdict stands: {word}"))
@@ -139,6 +155,7 @@ impl Reports {
 impl Form {
     fn option(self) -> &'static str {
         match self {
+            Self::Attestation => "--attest",
             Self::Junit => "--junit",
             Self::Sarif => "--sarif",
             Self::Markdown => "--markdown",
@@ -147,14 +164,16 @@ impl Form {
         }
     }
 
-    fn render(self, account: &Account<'_>, places: &Places<'_>) -> String {
-        match self {
+    /// Its text; none for what is written by itself.
+    fn render(self, account: &Account<'_>, places: &Places<'_>) -> Option<String> {
+        Some(match self {
+            Self::Attestation => return None,
             Self::Junit => export::junit(account),
             Self::Sarif => export::sarif(account, places, env!("CARGO_PKG_VERSION")),
             Self::Markdown => export::markdown(account),
             Self::Github => export::github(account, places),
             Self::Gitlab => export::gitlab(account, places),
-        }
+        })
     }
 }
 
@@ -176,22 +195,18 @@ fn target(form: Form, file: &Path, format: Format) -> Result<Target, CliError> {
     }
 }
 
-fn write(target: &Target, text: &str) -> Result<(), String> {
+pub(super) fn write(target: &Target, text: &[u8]) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     match target {
-        Target::File(path) => {
-            file::replace(path, text.as_bytes()).map_err(|error| failed(path, error))
-        }
-        Target::EndOf(path) => {
-            file::append(path, text.as_bytes()).map_err(|error| failed(path, error))
-        }
+        Target::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
+        Target::EndOf(path) => file::append(path, text).map_err(|error| failed(path, error)),
         Target::Stdout => {
             let mut out = std::io::stdout().lock();
-            let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            let written = out.write_all(text).and_then(|()| out.flush());
             written.map_err(|error| format!("to standard output: {error}"))
         }
         Target::Stderr => {
-            let written = std::io::stderr().lock().write_all(text.as_bytes());
+            let written = std::io::stderr().lock().write_all(text);
             written.map_err(|error| format!("to standard error: {error}"))
         }
     }

@@ -4,7 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
+mod action;
 mod agents;
+mod attest;
 mod bad_input;
 mod commands;
 mod corrected;

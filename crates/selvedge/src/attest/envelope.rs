@@ -1,0 +1,131 @@
+//! A statement's file: the bare statement, or a DSSE envelope around it with one signature.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::key::{PrivateKey, PublicKey};
+use super::statement::Statement;
+
+const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// The largest file that is read.
+pub(crate) const LARGEST: u64 = 16 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Envelope {
+    payload_type: String,
+    payload: String,
+    signatures: [Signature; 1],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signature {
+    keyid: String,
+    sig: String,
+}
+
+/// A statement that was read, and what is known of who wrote it.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) statement: Statement,
+    /// Whether it bears a signature, which was checked then.
+    pub(crate) is_signed: bool,
+}
+
+/// Why a file is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OpenError {
+    /// Not a statement or an envelope, or in another form than it is written in.
+    #[error("it is no attestation as Selvedge writes them, byte for byte")]
+    Form,
+    /// Signed, and there is no key to check it with.
+    #[error("it is signed by {0}, and no key was given to check that with")]
+    NoKey(String),
+    /// Not signed, though a key was given.
+    #[error("it is not signed")]
+    NotSigned,
+    /// Signed with another key.
+    #[error("it is signed by {0}, which is not the given key")]
+    OtherKey(String),
+    /// The signature is wrong.
+    #[error("its signature does not hold: it was changed after it was signed")]
+    Signature,
+}
+
+/// The file of a statement.
+pub(crate) fn sealed(
+    statement: &Statement,
+    key: Option<&PrivateKey>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let payload = text(statement)?;
+    let Some(key) = key else {
+        return Ok(payload);
+    };
+    let envelope = Envelope {
+        payload_type: PAYLOAD_TYPE.to_owned(),
+        signatures: [Signature {
+            keyid: key.public().id(),
+            sig: STANDARD.encode(key.sign(&signed(&payload))),
+        }],
+        payload: STANDARD.encode(payload),
+    };
+    text(&envelope)
+}
+
+/// Reads a file again, and checks its signature.
+pub(crate) fn open(file: &[u8], key: Option<&PublicKey>) -> Result<Document, OpenError> {
+    if let Ok(statement) = exact::<Statement>(file) {
+        let document = Document {
+            statement,
+            is_signed: false,
+        };
+        return key.map_or(Ok(document), |_| Err(OpenError::NotSigned));
+    }
+    let envelope: Envelope = exact(file)?;
+    let [signature] = envelope.signatures;
+    let Some(key) = key else {
+        return Err(OpenError::NoKey(signature.keyid));
+    };
+    if signature.keyid != key.id() {
+        return Err(OpenError::OtherKey(signature.keyid));
+    }
+    // Strict: no other spelling stands for the same bytes.
+    let bytes = |text: &str| STANDARD.decode(text).map_err(|_| OpenError::Form);
+    let payload = bytes(&envelope.payload)?;
+    let is_ours = envelope.payload_type == PAYLOAD_TYPE;
+    if !is_ours || !key.verifies(&signed(&payload), &bytes(&signature.sig)?) {
+        return Err(OpenError::Signature);
+    }
+    Ok(Document {
+        statement: exact(&payload)?,
+        is_signed: true,
+    })
+}
+
+/// What is signed: the payload with its type and length (DSSE's pre-authentication encoding).
+fn signed(payload: &[u8]) -> Vec<u8> {
+    let (of_type, length) = (PAYLOAD_TYPE.len(), payload.len());
+    let head = format!("DSSEv1 {of_type} {PAYLOAD_TYPE} {length} ");
+    [head.as_bytes(), payload].concat()
+}
+
+/// The one form in which a value is written.
+fn text(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Reads a value that stands there in that form.
+fn exact<T: Serialize + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, OpenError> {
+    let value: T = serde_json::from_slice(bytes).map_err(|_| OpenError::Form)?;
+    let is_exact = text(&value).is_ok_and(|text| text == bytes);
+    if is_exact {
+        Ok(value)
+    } else {
+        Err(OpenError::Form)
+    }
+}

@@ -1,0 +1,88 @@
+//! Ed25519 keys in the usual files: PKCS #8 for the private one, SubjectPublicKeyInfo for the public
+//! one, both in PEM, so that other programs read them too.
+
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use selvedge_core::words::hex;
+use sha2::{Digest, Sha256};
+
+/// Why a key cannot be used. It says nothing of the key's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KeyError {
+    /// No source of randomness.
+    #[error("this system gives no random bytes")]
+    NoRandomness,
+    /// Cannot be written as PEM.
+    #[error("the key cannot be written as PEM")]
+    Unwritable,
+    /// Not a private key.
+    #[error("it holds no Ed25519 private key in PEM (PKCS #8): `selvedge attest keygen` makes one")]
+    NotPrivate,
+    /// Not a public key.
+    #[error(
+        "it holds no Ed25519 public key in PEM: `selvedge attest keygen` writes it beside the private one, as `.pub`"
+    )]
+    NotPublic,
+}
+
+/// What signs.
+pub(crate) struct PrivateKey(SigningKey);
+
+/// What is known to those who check.
+pub(crate) struct PublicKey(VerifyingKey);
+
+impl PrivateKey {
+    /// A new one.
+    pub(crate) fn generate() -> Result<Self, KeyError> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|_| KeyError::NoRandomness)?;
+        Ok(Self(SigningKey::from_bytes(&secret)))
+    }
+
+    /// From its file's text.
+    pub(crate) fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        let key = SigningKey::from_pkcs8_pem(pem);
+        key.map(Self).map_err(|_| KeyError::NotPrivate)
+    }
+
+    /// Its file's text.
+    pub(crate) fn to_pem(&self) -> Result<String, KeyError> {
+        let pem = self.0.to_pkcs8_pem(LineEnding::LF);
+        pem.map(|pem| pem.to_string())
+            .map_err(|_| KeyError::Unwritable)
+    }
+
+    /// Its public half.
+    pub(crate) fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    pub(super) fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+impl PublicKey {
+    /// From its file's text.
+    pub(crate) fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        let key = VerifyingKey::from_public_key_pem(pem);
+        key.map(Self).map_err(|_| KeyError::NotPublic)
+    }
+
+    /// Its file's text.
+    pub(crate) fn to_pem(&self) -> Result<String, KeyError> {
+        let pem = self.0.to_public_key_pem(LineEnding::LF);
+        pem.map_err(|_| KeyError::Unwritable)
+    }
+
+    /// A name for it: the hash of its bytes.
+    pub(crate) fn id(&self) -> String {
+        format!("sha256:{}", hex(&Sha256::digest(self.0.as_bytes())))
+    }
+
+    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let signature = Signature::from_slice(signature);
+        signature.is_ok_and(|it| self.0.verify_strict(message, &it).is_ok())
+    }
+}

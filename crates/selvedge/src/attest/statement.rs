@@ -1,0 +1,283 @@
+//! The statement: in-toto's frame, and our predicate in it. It holds no fractions, for they would not
+//! read back exactly, and no text of the task beside its hash, for statements travel.
+
+use selvedge_core::export::Verdict;
+use selvedge_core::machine::Run;
+use selvedge_core::model::{
+    AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, GuardStatus, KnownFailures, Outcome,
+    Report, RunId, StepKind, TaskId, Timestamp,
+};
+use selvedge_core::words::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::subject::Subject;
+
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+/// Names the predicate below; another shape gets another name.
+const PREDICATE: &str = "urn:selvedge:verification:v1";
+
+/// An in-toto statement about one tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Statement {
+    #[serde(rename = "_type")]
+    kind: String,
+    /// The tree.
+    pub(crate) subject: [Subject; 1],
+    predicate_type: String,
+    /// What was found of it.
+    pub(crate) predicate: Predicate,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Predicate {
+    pub(crate) verifier: Verifier,
+    pub(crate) verified_at: Timestamp,
+    /// The outcome's word on the wire; for a verification by itself `verified`, `unchecked`,
+    /// `not_verified` or `infrastructure`.
+    pub(crate) outcome: String,
+    pub(crate) reason: String,
+    /// Absent for a verification by itself.
+    pub(crate) run: Option<RunFacts>,
+    pub(crate) checks: Vec<CheckFacts>,
+    pub(crate) gates: Vec<GateFacts>,
+    pub(crate) guard: Option<GuardFacts>,
+    /// The report as `show --format json` and `verify --format json` have it, in one line.
+    pub(crate) report_sha256: Option<String>,
+    /// Files that the tree does not cover: what the same command wrote into it.
+    pub(crate) not_covered: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verifier {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RunFacts {
+    pub(crate) run_id: RunId,
+    pub(crate) task_id: TaskId,
+    pub(crate) task_sha256: String,
+    pub(crate) agent: AgentFacts,
+    /// The attempt that the report is of.
+    pub(crate) attempt: Option<u32>,
+    pub(crate) attempts: usize,
+    /// The checks before the work began, in the same order; absent where nobody looked.
+    pub(crate) baseline: Option<Vec<CheckStatus>>,
+    pub(crate) known_failures: KnownFailures,
+    pub(crate) froze_with: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgentFacts {
+    pub(crate) name: String,
+    pub(crate) kind: AgentKind,
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CheckFacts {
+    #[serde(rename = "type")]
+    pub(crate) kind: StepKind,
+    pub(crate) target: String,
+    pub(crate) name: Option<String>,
+    pub(crate) status: CheckStatus,
+    pub(crate) reason: Option<String>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) evidence: Option<Evidence>,
+    pub(crate) tests: Option<TestFacts>,
+    /// `preexisting`, `flaky`, `regression`, `fixed`, `weakened`: those that hold.
+    pub(crate) marks: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TestFacts {
+    pub(crate) executed: u64,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GateFacts {
+    pub(crate) tier: u8,
+    pub(crate) passed: Option<bool>,
+    pub(crate) judges: Vec<JudgeFacts>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JudgeFacts {
+    pub(crate) name: String,
+    pub(crate) model: Option<String>,
+    pub(crate) passed: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GuardFacts {
+    pub(crate) status: GuardStatus,
+    pub(crate) findings: usize,
+}
+
+/// What a run came to.
+pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> Statement {
+    let (outcome, reason) = run.conclusion();
+    let delivered = run.decided.as_ref().and_then(|decided| decided.delivered);
+    let delivered = delivered.and_then(|number| run.attempt(number)?.report.as_ref());
+    let last = run.reported().next_back().map(|(_, report)| report);
+    let report = delivered.or(last);
+    let spec = &run.spec;
+    let mut models = run.sessions().filter_map(|session| session.model.clone());
+    let baseline = run.baseline.as_ref();
+    let facts = RunFacts {
+        run_id: run.run_id,
+        task_id: spec.task_id,
+        task_sha256: sha256(spec.description.as_bytes()),
+        agent: AgentFacts {
+            name: spec.agent.name.clone(),
+            kind: spec.agent.kind,
+            model: models.next_back().or_else(|| spec.agent.model.clone()),
+        },
+        attempt: report.map(|report| report.run_number),
+        attempts: run.attempts.len(),
+        baseline: baseline.map(|it| it.checks.iter().map(|check| check.status).collect()),
+        known_failures: spec.known_failures,
+        froze_with: spec.selvedge_version.clone(),
+    };
+    let predicate = Predicate {
+        outcome: outcome.as_str().to_owned(),
+        reason,
+        run: Some(facts),
+        ..found(report, run.updated_at, not_covered)
+    };
+    statement(subject, predicate)
+}
+
+/// What a verification by itself came to.
+pub(crate) fn of_verification(
+    report: &Report,
+    subject: Subject,
+    not_covered: Vec<String>,
+) -> Statement {
+    let Verdict { word, reason, .. } = Verdict::of_report(report);
+    let predicate = Predicate {
+        outcome: word.replace(' ', "_"),
+        reason,
+        ..found(Some(report), report.started_at, not_covered)
+    };
+    statement(subject, predicate)
+}
+
+impl Predicate {
+    /// Whether it says that the tree is verified.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.outcome == Outcome::Verified.as_str()
+    }
+}
+
+fn statement(subject: Subject, predicate: Predicate) -> Statement {
+    Statement {
+        kind: STATEMENT.to_owned(),
+        subject: [subject],
+        predicate_type: PREDICATE.to_owned(),
+        predicate,
+    }
+}
+
+impl Statement {
+    /// Whether it is one of those that this program writes.
+    pub(crate) fn is_known(&self) -> bool {
+        self.kind == STATEMENT && self.predicate_type == PREDICATE
+    }
+}
+
+fn found(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Predicate {
+    let gates = report.iter().flat_map(|report| &report.gates);
+    let guard = report.and_then(|report| report.guard.as_ref());
+    let line = report.and_then(|report| serde_json::to_vec(report).ok());
+    Predicate {
+        verifier: Verifier {
+            name: "selvedge".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        verified_at: at,
+        outcome: String::new(),
+        reason: String::new(),
+        run: None,
+        checks: report
+            .iter()
+            .flat_map(|it| &it.checks)
+            .map(checked)
+            .collect(),
+        gates: gates
+            .map(|gate| GateFacts {
+                tier: gate.tier,
+                passed: gate.passed,
+                judges: gate
+                    .judgements
+                    .iter()
+                    .map(|it| JudgeFacts {
+                        name: it.judge.clone(),
+                        model: it.model.clone(),
+                        passed: it.passed,
+                    })
+                    .collect(),
+            })
+            .collect(),
+        guard: guard.map(|guard| GuardFacts {
+            status: guard.status,
+            findings: guard.findings.len(),
+        }),
+        report_sha256: line.map(|line| sha256(&line)),
+        not_covered,
+    }
+}
+
+fn checked(check: &CheckReport) -> CheckFacts {
+    let CheckMarks {
+        preexisting,
+        flaky,
+        regression,
+        fixed,
+        weakened,
+    } = check.marks;
+    let marks = [
+        (preexisting, "preexisting"),
+        (flaky, "flaky"),
+        (regression, "regression"),
+        (fixed, "fixed"),
+        (weakened, "weakened"),
+    ];
+    let marks = marks.into_iter().filter(|(holds, _)| *holds);
+    CheckFacts {
+        kind: check.kind,
+        target: check.target.clone(),
+        name: check.name.clone(),
+        status: check.status,
+        reason: check.reason.clone(),
+        exit_code: check.exit_code,
+        evidence: check.evidence,
+        tests: check.tests.as_ref().map(|tests| TestFacts {
+            executed: tests.executed,
+            passed: tests.passed,
+            failed: tests.failed,
+            skipped: tests.skipped,
+        }),
+        marks: marks.map(|(_, mark)| mark.to_owned()).collect(),
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}

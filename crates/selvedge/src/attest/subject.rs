@@ -1,0 +1,122 @@
+//! What an attestation is about: the files of a directory that its repository tracks or does not
+//! ignore, as they are on disk.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use selvedge_engine::workspace::{Workspace, WorkspaceError};
+use serde::{Deserialize, Serialize};
+
+use super::tree::{Folder, Ids, Kind, Object, TreeDigest};
+
+/// The subject of a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Subject {
+    /// The directory, from the repository's root; `.` for the root itself.
+    pub(crate) name: String,
+    /// Its tree.
+    pub(crate) digest: TreeDigest,
+}
+
+/// Why there is no name for what a directory holds.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SubjectError {
+    /// The files cannot be listed.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something that git has no name for, or only a name that says nothing of its content.
+    #[error("{} is a nested repository or no ordinary file: its content cannot be attested", .0.display())]
+    Unfit(PathBuf),
+}
+
+/// What a workspace holds now. The files in `but` are left out: paths from the workspace.
+pub(crate) fn subject(workspace: &Workspace, but: &[String]) -> Result<Subject, SubjectError> {
+    let dir = workspace.dir();
+    let mut folder = Folder::default();
+    for path in workspace.unignored()? {
+        let is_left_out = but.iter().any(|it| Path::new(it) == path);
+        if is_left_out {
+            continue;
+        }
+        if let Some((kind, ids)) = read(&dir.join(&path))? {
+            folder.insert(path.as_os_str().as_bytes(), kind, ids);
+        }
+    }
+    let root = workspace.repository_root().unwrap_or(dir);
+    let below = dir.strip_prefix(root).unwrap_or(Path::new(""));
+    let name = match below.to_string_lossy() {
+        name if name.is_empty() => ".".to_owned(),
+        name => name.into_owned(),
+    };
+    Ok(Subject {
+        name,
+        digest: folder.ids().into(),
+    })
+}
+
+/// A file's names; nothing where there is none: tracked, and deleted.
+fn read(path: &Path) -> Result<Option<(Kind, Ids)>, SubjectError> {
+    let unreadable = |source| SubjectError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    if metadata.is_symlink() {
+        let target = fs::read_link(path).map_err(unreadable)?;
+        let target = target.as_os_str().as_bytes();
+        let mut blob = Object::blob(target.len() as u64);
+        blob.update(target);
+        return Ok(Some((Kind::Link, blob.ids())));
+    }
+    if !metadata.is_file() {
+        return Err(SubjectError::Unfit(path.to_owned()));
+    }
+    let kind = if metadata.permissions().mode() & 0o100 == 0 {
+        Kind::File
+    } else {
+        Kind::Executable
+    };
+    let ids = hashed(path, &metadata).map_err(unreadable)?;
+    Ok(Some((kind, ids)))
+}
+
+fn hashed(path: &Path, seen: &fs::Metadata) -> io::Result<Ids> {
+    let changed = || io::Error::other("it changes while it is read");
+    let mut file = File::open(path)?;
+    let opened = file.metadata()?;
+    if (opened.dev(), opened.ino()) != (seen.dev(), seen.ino()) {
+        return Err(changed());
+    }
+    let mut blob = Object::blob(opened.len());
+    let mut chunk = vec![0; 64 << 10];
+    let mut left = opened.len();
+    loop {
+        let length = file.read(&mut chunk)?;
+        if length == 0 {
+            break;
+        }
+        left = left.checked_sub(length as u64).ok_or_else(changed)?;
+        blob.update(chunk.get(..length).unwrap_or_default());
+    }
+    if left == 0 {
+        Ok(blob.ids())
+    } else {
+        Err(changed())
+    }
+}

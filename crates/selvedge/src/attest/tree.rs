@@ -1,0 +1,140 @@
+//! The name that git gives to a tree of files, computed from the files alone: anybody with the same
+//! files gets the same name, with or without Selvedge, and a commit of them bears it too. In both of
+//! git's object formats, for SHA-1 alone can be made to collide.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::words::hex;
+use serde::{Deserialize, Serialize};
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+/// What stands for a tree or a file in git's two object formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ids {
+    sha1: [u8; 20],
+    sha256: [u8; 32],
+}
+
+/// The digests of an in-toto subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct TreeDigest {
+    /// As `git write-tree` names it.
+    pub(crate) git_tree: String,
+    /// The same in git's SHA-256 object format.
+    pub(crate) git_tree_sha256: String,
+}
+
+impl From<Ids> for TreeDigest {
+    fn from(ids: Ids) -> Self {
+        Self {
+            git_tree: hex(&ids.sha1),
+            git_tree_sha256: hex(&ids.sha256),
+        }
+    }
+}
+
+/// What git knows of a file beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Executable,
+    Link,
+}
+
+impl Kind {
+    fn mode(self) -> &'static str {
+        match self {
+            Self::File => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+        }
+    }
+}
+
+/// An object on its way to its names.
+pub(super) struct Object {
+    sha1: Sha1,
+    sha256: Sha256,
+}
+
+impl Object {
+    /// A file's bytes, of which there will be so many.
+    pub(super) fn blob(length: u64) -> Self {
+        Self::begin("blob", length)
+    }
+
+    fn begin(kind: &str, length: u64) -> Self {
+        let head = format!("{kind} {length}\0");
+        Self {
+            sha1: Sha1::new_with_prefix(&head),
+            sha256: Sha256::new_with_prefix(&head),
+        }
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        self.sha1.update(bytes);
+        self.sha256.update(bytes);
+    }
+
+    pub(super) fn ids(self) -> Ids {
+        Ids {
+            sha1: self.sha1.finalize().into(),
+            sha256: self.sha256.finalize().into(),
+        }
+    }
+}
+
+/// A folder with all that is in it.
+#[derive(Debug, Default)]
+pub(super) struct Folder {
+    files: BTreeMap<Vec<u8>, (Kind, Ids)>,
+    folders: BTreeMap<Vec<u8>, Folder>,
+}
+
+impl Folder {
+    /// Puts a file where its path says, with `/` between its parts.
+    pub(super) fn insert(&mut self, path: &[u8], kind: Kind, ids: Ids) {
+        let mut parts = path.split(|byte| *byte == b'/').peekable();
+        let mut folder = self;
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                folder.files.insert(part.to_vec(), (kind, ids));
+                return;
+            }
+            folder = folder.folders.entry(part.to_vec()).or_default();
+        }
+    }
+
+    /// Its names. Git sorts a folder as if its name ended with a slash, and knows no empty folders.
+    pub(super) fn ids(&self) -> Ids {
+        let mut entries = BTreeMap::new();
+        for (name, (kind, ids)) in &self.files {
+            entries.insert(name.clone(), (kind.mode(), name, *ids));
+        }
+        for (name, folder) in &self.folders {
+            let sorted_as = [name, &b"/"[..]].concat();
+            entries.insert(sorted_as, ("40000", name, folder.ids()));
+        }
+        let (mut sha1, mut sha256) = (Vec::new(), Vec::new());
+        for (mode, name, ids) in entries.values() {
+            for (list, id) in [(&mut sha1, &ids.sha1[..]), (&mut sha256, &ids.sha256[..])] {
+                list.extend_from_slice(mode.as_bytes());
+                list.push(b' ');
+                list.extend_from_slice(name);
+                list.push(0);
+                list.extend_from_slice(id);
+            }
+        }
+        Ids {
+            sha1: named::<Sha1>(&sha1).into(),
+            sha256: named::<Sha256>(&sha256).into(),
+        }
+    }
+}
+
+fn named<D: Digest>(list: &[u8]) -> sha2::digest::Output<D> {
+    let head = format!("tree {}\0", list.len());
+    D::new_with_prefix(head).chain_update(list).finalize()
+}

@@ -1,0 +1,162 @@
+//! `selvedge attest`: makes keys, and checks attestations against a tree.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use selvedge_core::model::exit_code;
+
+use super::{directory, environment};
+use crate::attest::{
+    Document, LARGEST, OpenError, PrivateKey, PublicKey, Statement, Subject, open, subject,
+};
+use crate::cli::AttestCommand;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::{file, one_line, style};
+
+/// Something does not hold. As for checks: looked at, and found wanting.
+const DOES_NOT_HOLD: u8 = exit_code::CHECKS_FAILED;
+
+pub(super) fn run(command: &AttestCommand) -> Result<u8, CliError> {
+    match command {
+        AttestCommand::Keygen { file } => keygen(file),
+        AttestCommand::Verify { file, dir, key } => verify(file, dir.as_deref(), key.as_deref()),
+    }
+}
+
+fn keygen(path: &Path) -> Result<u8, CliError> {
+    let key = PrivateKey::generate().map_err(CliError::infrastructure)?;
+    let public = key.public();
+    let (private_pem, public_pem) = (key.to_pem(), public.to_pem());
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".pub");
+    let beside = PathBuf::from(beside);
+    for (path, pem) in [(path, private_pem), (&beside, public_pem)] {
+        let pem = pem.map_err(CliError::infrastructure)?;
+        file::create_private(path, pem.as_bytes()).map_err(|error| {
+            CliError::usage(format!("cannot write {}: {error}", path.display()))
+                .hint("a key is never written over another file")
+        })?;
+    }
+    anstream::println!("{}  keep it to yourself", path.display());
+    anstream::println!("{}  for those who check", beside.display());
+    anstream::println!("{}", public.id());
+    Ok(exit_code::VERIFIED)
+}
+
+fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, CliError> {
+    let key = key.map(public_key).transpose()?;
+    let shown = path.display();
+    let bytes = read(path)?;
+    let document = match open(&bytes, key.as_ref()) {
+        Ok(document) => document,
+        Err(error @ OpenError::NoKey(_)) => {
+            return Err(CliError::usage(format!("{shown}: {error}"))
+                .hint("name the public key of whoever you trust: --key PUB"));
+        }
+        Err(error) => return Ok(does_not_hold(&format!("{shown}: {error}"))),
+    };
+    let Document {
+        statement,
+        is_signed,
+    } = document;
+    if !statement.is_known() {
+        return Err(CliError::usage(format!(
+            "{shown} is a statement of another sort"
+        )));
+    }
+    let [stated] = &statement.subject;
+    let found = found(dir, stated, &statement)?;
+    if found != *stated {
+        let (stated, found) = (&stated.digest.git_tree, &found.digest.git_tree);
+        return Ok(does_not_hold(&format!(
+            "it is about other files: tree {stated} was attested, here is {found}"
+        )));
+    }
+    Ok(tell(&statement, is_signed))
+}
+
+/// What holds, and whether it says what one wants to hear.
+fn tell(statement: &Statement, is_signed: bool) -> u8 {
+    let [stated] = &statement.subject;
+    let predicate = &statement.predicate;
+    let reason = one_line(&predicate.reason, 300);
+    let is_verified = predicate.is_verified();
+    let outcome = one_line(&predicate.outcome, 40).replace('_', " ");
+    let outcome = if is_verified {
+        style::good(style::strong(outcome))
+    } else {
+        style::bad(style::strong(outcome))
+    };
+    anstream::println!("{outcome}: {reason}");
+    anstream::println!(
+        "  tree     {} ({})",
+        stated.digest.git_tree,
+        one_line(&stated.name, 200)
+    );
+    anstream::println!("  at       {}", predicate.verified_at);
+    anstream::println!("  checks   {}", predicate.checks.len());
+    if let Some(run) = &predicate.run {
+        let model = run.agent.model.as_deref().unwrap_or("model not known");
+        let (agent, model) = (one_line(&run.agent.name, 60), one_line(model, 60));
+        anstream::println!("  agent    {agent} ({model}), run {}", run.run_id.short());
+    }
+    for path in &predicate.not_covered {
+        anstream::println!(
+            "  {} {}",
+            style::warning("not covered:"),
+            one_line(path, 200)
+        );
+    }
+    if is_signed {
+        anstream::println!("  signed   by the given key");
+    } else {
+        anstream::println!(
+            "  {}",
+            style::warning("not signed: anybody can have written it")
+        );
+    }
+    if is_verified {
+        exit_code::VERIFIED
+    } else {
+        DOES_NOT_HOLD
+    }
+}
+
+fn does_not_hold(why: &str) -> u8 {
+    anstream::eprintln!("{} {}", style::error("does not hold:"), one_line(why, 400));
+    DOES_NOT_HOLD
+}
+
+/// The same directory here, and what it holds.
+fn found(dir: Option<&Path>, stated: &Subject, statement: &Statement) -> Result<Subject, CliError> {
+    let home = Home::find(&environment())?;
+    let dir = directory(dir)?;
+    let root = home.workspace(&dir).map_err(CliError::usage)?;
+    let root = root.repository_root().unwrap_or(&dir);
+    let below = Path::new(&stated.name);
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !below.components().all(is_plain) {
+        return Err(CliError::usage(
+            "the attestation names no directory of a repository",
+        ));
+    }
+    let there = directory(Some(&root.join(below)))?;
+    let workspace = home.workspace(&there).map_err(CliError::usage)?;
+    subject(&workspace, &statement.predicate.not_covered).map_err(CliError::infrastructure)
+}
+
+fn public_key(path: &Path) -> Result<PublicKey, CliError> {
+    let failed =
+        |why: &dyn std::fmt::Display| CliError::usage(format!("--key {}: {why}", path.display()));
+    let pem = fs::read_to_string(path).map_err(|error| failed(&error))?;
+    PublicKey::from_pem(&pem).map_err(|error| failed(&error))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    read.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+    Ok(bytes)
+}

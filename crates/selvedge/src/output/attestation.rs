@@ -1,0 +1,182 @@
+//! The attestation that a command writes of what it verified. It is about the tree that was judged,
+//! or it is not written.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::{Report, exit_code};
+
+use super::reports::{Target, write};
+use crate::attest::{PrivateKey, Statement, Subject, of_run, of_verification, sealed, subject};
+use crate::cli::ReportArgs;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::style;
+
+/// Files that are named when the workspace is not what it should be.
+const NAMED: usize = 5;
+
+/// Where to, signed with what, and what it cannot cover.
+#[derive(Default)]
+pub(crate) struct Attestation {
+    wanted: Option<(Target, Option<PrivateKey>)>,
+    /// What the same command writes, by absolute paths.
+    written: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Attestation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attestation").finish_non_exhaustive()
+    }
+}
+
+impl Attestation {
+    /// What the options ask for. `target` is where it goes, `files` all that is written.
+    pub(super) fn prepare(
+        args: &ReportArgs,
+        target: Option<Target>,
+        files: &[&Path],
+    ) -> Result<Self, CliError> {
+        let Some(target) = target else {
+            return Ok(Self::default());
+        };
+        let key = args.attest_key.as_deref().map(private_key).transpose()?;
+        let absolute = |path: &&Path| {
+            let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        Ok(Self {
+            wanted: Some((target, key)),
+            written: files.iter().filter_map(absolute).collect(),
+        })
+    }
+
+    /// Refuses a run of which no tree will be known.
+    pub(crate) fn needs_trees(&self, snapshots: bool) -> Result<(), CliError> {
+        if self.wanted.is_none() || snapshots {
+            return Ok(());
+        }
+        Err(CliError::usage(
+            "--attest: of this run no trees are kept, so nothing could be attested",
+        )
+        .hint("snapshots need a git repository (`git init`), and settings that do not forbid them"))
+    }
+
+    /// Refuses a plan: its verdicts are of several trees, one after the other.
+    pub(crate) fn not_of_a_plan(&self) -> Result<(), CliError> {
+        if self.wanted.is_none() {
+            return Ok(());
+        }
+        Err(
+            CliError::usage("--attest: a plan has no single verdict on the tree that it leaves")
+                .hint("verify and attest what it left: selvedge verify --attest FILE"),
+        )
+    }
+
+    /// What a verification is going to judge.
+    pub(crate) fn subject(&self, home: &Home, dir: &Path) -> Result<Option<Subject>, CliError> {
+        if self.wanted.is_none() {
+            return Ok(None);
+        }
+        let workspace = home.workspace(dir).map_err(CliError::usage)?;
+        let failed = |error| CliError::usage(format!("--attest: {error}"));
+        subject(&workspace, &self.not_covered(dir))
+            .map(Some)
+            .map_err(failed)
+    }
+
+    /// Attests a verification of what was there when it began.
+    pub(crate) fn of_verification(
+        &self,
+        code: u8,
+        report: &Report,
+        judged: Option<Subject>,
+        home: &Home,
+        dir: &Path,
+    ) -> u8 {
+        let Some(judged) = judged else { return code };
+        if self.subject(home, dir).ok().flatten().as_ref() != Some(&judged) {
+            let said = "the checks changed the tree: the attestation is of what they judged";
+            anstream::eprintln!("{} {said}", style::warning("note:"));
+        }
+        self.write(
+            code,
+            Ok(of_verification(report, judged, self.not_covered(dir))),
+        )
+    }
+
+    /// Attests a run, as long as its workspace holds what it left there.
+    pub(crate) fn of_run(&self, code: u8, run: &Run, home: &Home) -> u8 {
+        if self.wanted.is_none() {
+            return code;
+        }
+        self.write(code, self.statement(run, home))
+    }
+
+    fn statement(&self, run: &Run, home: &Home) -> Result<Statement, CliError> {
+        let dir = &run.spec.workspace;
+        let workspace = home.workspace(dir).map_err(CliError::usage)?;
+        let Some(tree) = &run.current_tree else {
+            return Err(CliError::usage("no tree of this run is known"));
+        };
+        let now = workspace
+            .snapshot("an attestation")
+            .map_err(CliError::infrastructure)?;
+        if now.tree.as_str() != tree.as_str() {
+            let left = selvedge_engine::workspace::TreeId::parse(tree.as_str());
+            let changed = left.and_then(|left| workspace.changed_files(&left, &now.tree));
+            let changed = changed.unwrap_or_default().into_iter().take(NAMED);
+            let changed: Vec<String> = changed.map(|it| it.path.display().to_string()).collect();
+            let changed = changed.join(", ");
+            return Err(CliError::usage(format!(
+                "the workspace does not hold what the run left there ({changed})"
+            ))
+            .hint("`selvedge restore` puts it back"));
+        }
+        let not_covered = self.not_covered(dir);
+        let subject = subject(&workspace, &not_covered).map_err(CliError::infrastructure)?;
+        Ok(of_run(run, subject, not_covered))
+    }
+
+    /// What this command writes into the workspace itself.
+    fn not_covered(&self, dir: &Path) -> Vec<String> {
+        let below = |path: &PathBuf| Some(path.strip_prefix(dir).ok()?.to_str()?.to_owned());
+        let mut paths: Vec<String> = self.written.iter().filter_map(below).collect();
+        paths.sort();
+        paths
+    }
+
+    fn write(&self, code: u8, statement: Result<Statement, CliError>) -> u8 {
+        let Some((target, key)) = &self.wanted else {
+            return code;
+        };
+        let written = statement.and_then(|statement| {
+            let file = sealed(&statement, key.as_ref()).map_err(CliError::infrastructure)?;
+            write(target, &file).map_err(|error| {
+                CliError::infrastructure(format!("--attest: cannot write {error}"))
+            })
+        });
+        match written {
+            Ok(()) => code,
+            Err(error) => {
+                error
+                    .hint("there is no attestation; the verdict stands")
+                    .print();
+                if code == exit_code::VERIFIED {
+                    exit_code::INFRASTRUCTURE
+                } else {
+                    code
+                }
+            }
+        }
+    }
+}
+
+fn private_key(path: &Path) -> Result<PrivateKey, CliError> {
+    let failed = |why: &dyn std::fmt::Display| {
+        CliError::usage(format!("--attest-key {}: {why}", path.display()))
+    };
+    let pem = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    PrivateKey::from_pem(&pem).map_err(|error| failed(&error))
+}
