@@ -36,6 +36,11 @@ bench-digest *ARGS:
 kill-loop POINTS="50":
     SELVEDGE_KILL_POINTS={{POINTS}} cargo test --package selvedge --test it crashes
 
+# Look for false alarms of the parsers over real sources: folders with `:` between them.
+syntax-corpus FOLDERS:
+    SELVEDGE_SYNTAX_CORPUS="{{FOLDERS}}" nice -n 19 cargo test --package selvedge-engine --test it \
+        real_sources -- --nocapture
+
 # Fuzz the digest, or one of its formats, for so many seconds; needs a nightly compiler and cargo-fuzz.
 fuzz FORMAT="" SECONDS="60":
     mkdir -p fuzz/corpus/{{if FORMAT == "" { "digest" } else { FORMAT } }}

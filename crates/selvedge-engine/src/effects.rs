@@ -253,6 +253,8 @@ impl Site {
             },
             // A glob that does not parse was refused before the run was created.
             protection: protection(run).ok(),
+            syntax: run.spec.syntax.clone(),
+            task: run.spec.description.clone(),
             began: run.created_at,
             baseline: run
                 .spec

@@ -7,6 +7,7 @@ pub mod activity;
 pub mod agents;
 pub mod checks;
 pub mod process;
+pub mod syntax;
 pub mod workspace;
 
 mod drive;

@@ -2,4 +2,5 @@
 
 mod agents;
 mod process;
+mod syntax;
 mod workspace;

@@ -58,6 +58,7 @@ pub(crate) fn task(
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
+        syntax: settings.syntax.clone(),
         protect,
         allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
@@ -288,7 +289,7 @@ pub(crate) fn verification(
     let outputs = task
         .expected_outputs
         .iter()
-        .map(|path| Step::new(StepKind::FileExists, path));
+        .map(|path| Step::new(StepKind::Output, path));
     let own = task.verification_steps.as_ref().unwrap_or(&settings.checks);
     let steps: Vec<Step> = outputs.chain(own.iter().cloned()).collect();
     if steps.is_empty() && task.verification_steps.is_some() {
@@ -334,7 +335,10 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
                 _ => Ok(()),
             }
         }
-        StepKind::FileExists | StepKind::GitClean => Ok(()),
+        StepKind::Syntax => Err(CliError::usage(
+            "no check can be of the type `syntax`: it is looked at of its own accord",
+        )),
+        StepKind::FileExists | StepKind::GitClean | StepKind::Output => Ok(()),
     }
 }
 

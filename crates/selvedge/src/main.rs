@@ -1,8 +1,8 @@
 //! The `selvedge` program.
 //!
-//! Two hidden faces come first, before anything is parsed or allocated for: the supervisor of a
-//! process tree, which must start in about a millisecond, and the scripted agent that the demo and
-//! the tests use. Everything else is the command line in [`cli`], one file a command in
+//! Three hidden faces come first, before anything is parsed or allocated for: the supervisor of a
+//! process tree, which must start in about a millisecond, the parsers that a hostile file may bring
+//! down, and the scripted agent that the demo and the tests use. Everything else is the command line in [`cli`], one file a command in
 //! [`commands`].
 
 mod attest;
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("__supervise") => return selvedge_engine::process::supervisor::main(),
+        Some("__parse") => return selvedge_engine::syntax::face(),
         Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
         _ => {}
     }

@@ -3,6 +3,7 @@
 //! what `docs/performance.md` shows; nothing here passes or fails, a person reads it.
 
 mod attempts;
+mod changed;
 mod digest;
 mod green;
 mod logs;
@@ -51,12 +52,15 @@ struct Wish<'a> {
 /// One part of the table.
 type Part = fn(&Selvedge, Size, &mut Table) -> Done;
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
     ("start", |selvedge, _, table| {
         start::measure(selvedge, table)
     }),
     ("attempts", |selvedge, _, table| {
         attempts::measure(selvedge, table)
+    }),
+    ("changed", |selvedge, _, table| {
+        changed::measure(selvedge, table)
     }),
     ("green", |selvedge, _, table| {
         green::measure(selvedge, table)

@@ -4,11 +4,15 @@
 use crate::workspace::Metadata;
 
 /// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
-const MAY_KNOW: [(&str, &[&str]); 7] = [
+const MAY_KNOW: [(&str, &[&str]); 8] = [
     ("selvedge-digest", &[]),
+    ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
     ("selvedge-store", &["selvedge-core"]),
-    ("selvedge-engine", &["selvedge-core", "selvedge-digest"]),
+    (
+        "selvedge-engine",
+        &["selvedge-core", "selvedge-digest", "selvedge-syntax"],
+    ),
     (
         "selvedge",
         &[
@@ -24,7 +28,7 @@ const MAY_KNOW: [(&str, &[&str]); 7] = [
 const FOR_TESTS: &str = "selvedge-testkit";
 
 /// The crates without files, clock, network or threads of their own, and what would bring them.
-const PURE: [&str; 2] = ["selvedge-digest", "selvedge-core"];
+const PURE: [&str; 3] = ["selvedge-digest", "selvedge-core", "selvedge-syntax"];
 const IMPURE: [&str; 9] = [
     "tokio",
     "async-std",

@@ -6,14 +6,16 @@ use crate::Done;
 use crate::workspace::Metadata;
 
 /// The permissive ones. Copyleft stays out, weak copyleft too: one binary holds everything.
-const ALLOWED: [&str; 10] = [
+const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "BSL-1.0",
     "CC0-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

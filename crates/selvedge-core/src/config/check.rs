@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::diagnostic::with_hint;
 use super::values::HumanDuration;
@@ -13,7 +13,8 @@ use crate::model::{Step, StepKind};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct Check {
-    #[serde(rename = "type", default = "command")]
+    #[serde(rename = "type", default = "command", deserialize_with = "asked_for")]
+    #[schemars(with = "AskedFor")]
     kind: StepKind,
     name: Option<String>,
     run: Option<String>,
@@ -23,6 +24,27 @@ pub(super) struct Check {
     #[serde(default)]
     parallel: bool,
     settings: Option<serde_json::Value>,
+}
+
+/// The kinds that a check may be of: the others are looked at of their own accord.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AskedFor {
+    Command,
+    TestPasses,
+    FileExists,
+    GitClean,
+    Plugin,
+}
+
+fn asked_for<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepKind, D::Error> {
+    Ok(match AskedFor::deserialize(deserializer)? {
+        AskedFor::Command => StepKind::Command,
+        AskedFor::TestPasses => StepKind::TestPasses,
+        AskedFor::FileExists => StepKind::FileExists,
+        AskedFor::GitClean => StepKind::GitClean,
+        AskedFor::Plugin => StepKind::Plugin,
+    })
 }
 
 fn command() -> StepKind {
@@ -77,6 +99,9 @@ impl Check {
                         ),
                     )),
                 }
+            }
+            StepKind::Output | StepKind::Syntax => {
+                Err(("type", format!("no check can be of the type `{kind}`")))
             }
             StepKind::FileExists | StepKind::GitClean => {
                 if self.run.is_some() {

@@ -51,6 +51,7 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "SELVEDGE_VERIFICATION_RERUN_FAILED",
         "verification.rerun_failed",
     ),
+    ("SELVEDGE_VERIFICATION_SYNTAX", "verification.syntax"),
 ];
 
 impl Layer {

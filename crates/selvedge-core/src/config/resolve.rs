@@ -12,10 +12,10 @@ use super::place::Origin;
 use super::schema::Config;
 use super::suggest;
 use super::tree::{Node, Value};
-use crate::guard::{Protection, Rule};
+use crate::guard::{Globs, Protection, Rule};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SessionLimits,
-    Step, VoteMode,
+    Step, SyntaxRules, VoteMode,
 };
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
@@ -52,6 +52,8 @@ pub struct Resolved {
     pub known_failures: KnownFailures,
     /// Whether a check that failed is run again, to tell a flake from a failure.
     pub rerun_failed: bool,
+    /// How the files that an attempt changed are held to parse; absent where they are not.
+    pub syntax: Option<SyntaxRules>,
     /// Limits of each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
@@ -196,6 +198,12 @@ impl Resolved {
             let key = if in_allow { "allow" } else { "protect" };
             return Err(complain(&table, key, &bad.to_string()));
         }
+        let except = config.verification.syntax_except;
+        if let Err(bad) = Globs::new(&except) {
+            let table = Key::dotted("verification");
+            return Err(complain(&table, "syntax_except", &bad.to_string()));
+        }
+        let syntax = config.verification.syntax.then_some(SyntaxRules { except });
         let max_turns = config
             .limits
             .max_turns
@@ -216,6 +224,7 @@ impl Resolved {
             baseline: config.verification.baseline,
             known_failures: config.verification.known_failures,
             rerun_failed: config.verification.rerun_failed,
+            syntax,
             limits: SessionLimits {
                 wall_ms: config.limits.timeout.0,
                 silence_ms: config.limits.silence.0,

@@ -36,6 +36,8 @@ pub(super) struct Verification {
     pub(super) baseline: BaselineMode,
     pub(super) known_failures: KnownFailures,
     pub(super) rerun_failed: bool,
+    pub(super) syntax: bool,
+    pub(super) syntax_except: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

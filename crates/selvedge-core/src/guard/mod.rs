@@ -24,7 +24,7 @@ mod text;
 pub(crate) use mention::Words;
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
-pub use protection::{BadGlob, Protection};
+pub use protection::{BadGlob, Globs, Protection};
 pub use scripts::scripts_of;
 
 /// A file that differs from the start of the run.

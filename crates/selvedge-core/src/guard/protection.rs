@@ -120,6 +120,22 @@ fn entry(path: &str, folded: &str) -> Option<&'static Entry> {
     BUILTIN.owners.get(first).copied()
 }
 
+/// Globs by themselves, read as those of a [`Protection`] are, and taken to the letter.
+#[derive(Debug, Clone)]
+pub struct Globs(GlobSet);
+
+impl Globs {
+    /// Refuses the first one that does not parse.
+    pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
+        set(globs.iter().map(String::as_str), Case::Kept).map(Self)
+    }
+
+    /// Whether one of them fits a path, which has `/` between its parts.
+    pub fn fit(&self, path: &str) -> bool {
+        self.0.is_match(path)
+    }
+}
+
 /// Whether a set of globs tells `Makefile` from `makefile`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Case {

@@ -36,7 +36,7 @@ pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus};
 pub use spec::{
     AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted,
-    PartOf, RunSpec, SessionLimits, VerificationPlan, VoteMode,
+    PartOf, RunSpec, SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
 };
 pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Subtask, Task};
 

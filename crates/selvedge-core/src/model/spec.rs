@@ -171,6 +171,14 @@ pub struct PartOf {
     pub subtask: String,
 }
 
+/// How the files that an attempt changed are held to parse.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SyntaxRules {
+    /// Globs of files that need not.
+    pub except: Vec<String>,
+}
+
 /// Everything that the loop depends on. Frozen: nothing of it is read again from the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSpec {
@@ -217,6 +225,9 @@ pub struct RunSpec {
     /// Whether a check that failed is run again, to tell a flake from a failure.
     #[serde(default)]
     pub rerun_failed: bool,
+    /// Whether the files that an attempt changed must parse, and which of them need not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syntax: Option<SyntaxRules>,
     /// What is protected beside the built-in defaults, the scripts of the checks included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<Rule>,

@@ -22,6 +22,11 @@ pub enum StepKind {
     GitClean,
     /// A program that is asked and reports as JSON, see [`PluginRequest`](super::PluginRequest).
     Plugin,
+    /// An output that the task expects is there, of the kind that its name tells, and not empty.
+    Output,
+    /// Every file that the attempt changed parses, and none was emptied. Of its own accord only: no
+    /// plan asks for it.
+    Syntax,
 }
 
 impl StepKind {
@@ -33,6 +38,8 @@ impl StepKind {
             Self::FileExists => "file_exists",
             Self::GitClean => "git_clean",
             Self::Plugin => "plugin",
+            Self::Output => "output",
+            Self::Syntax => "syntax",
         }
     }
 
@@ -168,7 +175,8 @@ pub struct Task {
     /// is `auto_pass` and the outcome `unchecked`.
     #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
     pub verification_steps: Option<Vec<Step>>,
-    /// Files that must exist and not be empty.
+    /// Files that must exist, not be empty, and parse where their names say in what language they
+    /// are; with a `/` at the end, directories that must exist and not be empty.
     pub expected_outputs: Vec<String>,
     /// What "done" means, in words, for the agent and for tiers 2 and 3.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -48,6 +48,7 @@ fn spec() -> RunSpec {
         baseline: false,
         known_failures: KnownFailures::Block,
         rerun_failed: true,
+        syntax: None,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: false,

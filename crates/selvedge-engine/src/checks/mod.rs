@@ -10,6 +10,7 @@ mod evidence;
 mod execution;
 mod file_exists;
 mod git_clean;
+mod output;
 mod place;
 mod plugin;
 mod reports;
@@ -135,6 +136,8 @@ pub fn check_for(step: &Step) -> Box<dyn Check> {
         StepKind::Command => Box::new(command::CommandCheck::exit_code(step)),
         StepKind::TestPasses => Box::new(command::CommandCheck::with_test_evidence(step)),
         StepKind::FileExists => Box::new(file_exists::FileExists::new(step)),
+        StepKind::Output => Box::new(output::ExpectedOutput::new(step)),
+        StepKind::Syntax => Box::new(output::NoStep),
         StepKind::GitClean => Box::new(git_clean::GitClean::new(step)),
         StepKind::Plugin => Box::new(plugin::Plugin::new(step)),
     }

@@ -11,19 +11,23 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Step, TaskId,
-    Timestamp, VerificationPlan,
+    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Step, StepKind,
+    SyntaxRules, TaskId, Timestamp, VerificationPlan,
 };
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
 
+use super::changed::Changed;
 use super::guard::guard;
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
 use super::trees::{Trees, settle};
-use crate::activity::Progress;
+use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding};
 use crate::process::Supervisor;
+
+/// What the look at the attempt's changes is called.
+const CHANGED_FILES: &str = "changed files";
 
 /// One verification run.
 #[derive(Debug, Clone)]
@@ -50,6 +54,10 @@ pub struct Verification {
     pub trees: Option<Trees>,
     /// What the attempt may not touch; nothing is guarded without.
     pub protection: Option<Protection>,
+    /// How the files that the attempt changed are held to parse; they are not without.
+    pub syntax: Option<SyntaxRules>,
+    /// What the task is, in its own words.
+    pub task: String,
     /// When the run began.
     pub began: Timestamp,
     /// Whether each step passed before the work began, where that is known.
@@ -82,9 +90,19 @@ pub async fn verify(
     let guard = verification.guard(trees.as_mut()).await?;
     let place = verification.place();
     let deadline = Instant::now() + verification.limit;
-    let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
+    let (findings, changed) = futures_util::try_join!(
+        look_at_all(&place, steps, deadline, progress, cancel),
+        verification.look_at_changes(trees.as_ref(), deadline, cancel),
+    )?;
     let out_of_time = Instant::now() >= deadline;
-    let mut checks = records(steps, findings);
+    let (mut steps, mut findings) = (steps.clone(), findings);
+    if let Some(finding) = changed {
+        let step = Step::new(StepKind::Syntax, CHANGED_FILES);
+        tell(&step, &finding, progress);
+        steps.push(step);
+        findings.push(finding);
+    }
+    let mut checks = records(&steps, findings);
     if verification.rerun_failed {
         verification
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
@@ -116,6 +134,33 @@ impl Verification {
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
         }
+    }
+
+    /// Looks at what the attempt changed; where nothing says what it was, at nothing. Only snapshots
+    /// are read, so checks may run meanwhile.
+    async fn look_at_changes(
+        &self,
+        trees: Option<&Trees>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Finding>, CheckAborted> {
+        let (Some(trees), Some(rules)) = (trees, &self.syntax) else {
+            return Ok(None);
+        };
+        if trees.start == trees.judged {
+            return Ok(None);
+        }
+        let changed = Changed {
+            trees,
+            rules,
+            task: &self.task,
+            run_dir: &self.run_dir,
+            tag: &self.tag,
+            lock: &self.lock,
+            supervisor: &self.supervisor,
+            deadline,
+        };
+        changed.look(cancel).await
     }
 
     async fn run_failed_again(
@@ -154,6 +199,16 @@ impl Verification {
         let findings = guard(trees, protection, since, name).await?;
         Ok(Some(GuardReport::of(findings)))
     }
+}
+
+/// Tells people of a look that was not announced.
+fn tell(step: &Step, finding: &Finding, progress: &dyn Progress) {
+    progress.activity(Activity::CheckEnded {
+        label: step.label().to_owned(),
+        status: finding.status,
+        reason: finding.reason.clone(),
+        duration_ms: millis(finding.duration),
+    });
 }
 
 /// Looks at every step, in order; neighbours that may run side by side do.

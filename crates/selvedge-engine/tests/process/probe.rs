@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["__supervise"] => return process::supervisor::main(),
+        ["__parse"] => return selvedge_engine::syntax::face(),
         ["main-side", tag, lock, argv @ ..] => main_side(tag, lock, argv),
         ["flooded-side", bytes, cap, file] => flooded_side(bytes, cap, file),
         ["fds-side"] => fds_side(),

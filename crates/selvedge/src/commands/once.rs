@@ -80,6 +80,8 @@ pub(super) async fn once_unless(
         supervisor: Supervisor::this_program(),
         trees: None,
         protection: None,
+        syntax: None,
+        task: String::new(),
         began: Timestamp::now(),
         baseline: Vec::new(),
         rerun_failed: false,

@@ -25,7 +25,7 @@ fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
         );
     }
     for part in [
-        "verified: 2 checks passed",
+        "verified: 3 checks passed",
         "$0.0000",
         "history: selvedge show",
     ] {

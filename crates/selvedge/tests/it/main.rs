@@ -27,5 +27,6 @@ mod retries;
 mod since;
 mod stage;
 mod survivors;
+mod syntax;
 mod trust;
 mod workspaces;

@@ -92,6 +92,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         baseline: world.baseline,
         known_failures: KnownFailures::Block,
         rerun_failed: true,
+        syntax: None,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: world.snapshots,

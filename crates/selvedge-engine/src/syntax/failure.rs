@@ -1,0 +1,33 @@
+//! A file that does not parse, as reports have it.
+
+use selvedge_digest::{Failure, FailureKind, SUMMARY_CHARS, Source};
+use selvedge_syntax::Fault;
+
+/// Longest line of the file that is quoted, in characters.
+const QUOTED: usize = 160;
+
+/// The record; `text` is the file's.
+pub(crate) fn does_not_parse(path: &str, fault: Option<&Fault>, text: &str) -> Failure {
+    let message = fault.map_or("", |fault| &fault.message);
+    let line = fault.map(|fault| fault.line);
+    let quoted = line
+        .and_then(|line| {
+            text.lines()
+                .nth(usize::try_from(line).ok()?.checked_sub(1)?)
+        })
+        .map(|line| line.trim_end().chars().take(QUOTED).collect::<String>());
+    let is_long = message.chars().count() > SUMMARY_CHARS;
+    Failure {
+        kind: FailureKind::Compile,
+        file: Some(path.to_owned()),
+        line,
+        column: fault.and_then(|fault| fault.column),
+        summary: message.chars().take(SUMMARY_CHARS).collect(),
+        message: is_long.then(|| message.to_owned()),
+        excerpt: quoted.filter(|line| !line.trim().is_empty()),
+        tool: Some("syntax".to_owned()),
+        count: 1,
+        source: Source::Structured,
+        ..Failure::default()
+    }
+}

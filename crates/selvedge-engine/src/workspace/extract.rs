@@ -1,0 +1,121 @@
+//! Files that differ between two snapshots, laid out elsewhere: under names of the caller's, and no
+//! larger than the caller wants them.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Workspace;
+use super::blobs::Blobs;
+use super::error::WorkspaceError;
+use super::ids::{BlobId, TreeId};
+use super::import::Kind;
+
+/// The bytes of a plain file in a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version(BlobId);
+
+/// A file that differs between two snapshots; a link counts as no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versions {
+    /// Relative to the workspace.
+    pub path: PathBuf,
+    /// As the first snapshot has it.
+    pub before: Option<Version>,
+    /// As the second one does.
+    pub after: Option<Version>,
+}
+
+impl Workspace {
+    /// The plain files that differ in their bytes, in the order of their paths.
+    ///
+    /// # Errors
+    /// A snapshot is unknown, or git fails.
+    pub fn versions(&self, from: &TreeId, to: &TreeId) -> Result<Vec<Versions>, WorkspaceError> {
+        let plain = |side: Option<(Kind, BlobId)>| {
+            side.filter(|(kind, _)| *kind != Kind::Link)
+                .map(|(_, blob)| Version(blob))
+        };
+        let differences = self.differences(from, to)?.into_iter();
+        let versions = differences.map(|file| Versions {
+            before: plain(file.before),
+            after: plain(file.after),
+            path: file.path,
+        });
+        Ok(versions.filter(|it| it.before != it.after).collect())
+    }
+
+    /// Writes each version to a file, and says how large it is; one of more than `max_bytes` is not
+    /// written.
+    ///
+    /// # Errors
+    /// Git fails, or a file cannot be written.
+    pub fn extract(
+        &self,
+        versions: impl IntoIterator<Item = (Version, PathBuf)>,
+        max_bytes: u64,
+    ) -> Result<Vec<u64>, WorkspaceError> {
+        let mut versions = versions.into_iter().peekable();
+        if versions.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let mut blobs = Blobs::open(&self.git, &self.shadow)?;
+        let write = |(Version(blob), file): (Version, PathBuf)| {
+            let mut written = Bounded::create(&file, max_bytes);
+            let done = blobs.copy(&blob.to_string(), &mut written);
+            let done = done.and_then(|()| written.finish());
+            done.map_err(|error| WorkspaceError::io("write a file of a snapshot", &file, error))
+        };
+        versions.map(write).collect()
+    }
+}
+
+/// Takes all bytes, and keeps none once there are too many.
+struct Bounded<'a> {
+    path: &'a Path,
+    file: Option<File>,
+    max: u64,
+    seen: u64,
+}
+
+impl<'a> Bounded<'a> {
+    fn create(path: &'a Path, max: u64) -> Self {
+        let (file, seen) = (None, 0);
+        Self {
+            path,
+            file,
+            max,
+            seen,
+        }
+    }
+
+    /// An empty file is a file too.
+    fn finish(&mut self) -> io::Result<u64> {
+        if self.seen == 0 {
+            File::create(self.path)?;
+        }
+        Ok(self.seen)
+    }
+}
+
+impl io::Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.seen += bytes.len() as u64;
+        if self.seen > self.max {
+            if self.file.take().is_some() {
+                std::fs::remove_file(self.path)?;
+            }
+            return Ok(bytes.len());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(File::create(self.path)?),
+        };
+        file.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Broken files of every language, and where the break is.
+
+use selvedge_engine::syntax::Said;
+
+use super::Laid;
+
+/// Name, bytes, line; and the column, where the parser tells one.
+const BROKEN: [(&str, &str, u32, Option<u32>); 38] = [
+    ("a.json", "{\n  \"a\": 1,\n}\n", 3, Some(1)),
+    ("b.json", "{\"a\": 1", 1, Some(7)),
+    ("package.json", "{\n  // no\n}\n", 2, Some(3)),
+    ("tsconfig.json", "{\n  \"a\" 1\n}", 2, Some(7)),
+    ("a.jsonl", "{}\n{\"a\":}\n{}\n", 2, Some(6)),
+    ("a.yaml", "a: 1\nb: [1, 2\nc: 3\n", 3, Some(2)),
+    ("b.yml", "a:\n\t- 1\n", 2, Some(2)),
+    ("c.yml", "ok: 1\n---\na: 'open\n", 3, None),
+    ("a.toml", "a = 1\nb = \n", 2, Some(5)),
+    ("b.toml", "a = 1\na = 2\n", 2, Some(1)),
+    ("a.xml", "<a>\n  <b>\n</a>\n", 3, Some(1)),
+    ("b.svg", "<svg><g></svg>", 1, None),
+    ("c.xml", "<a x=1/>", 1, Some(1)),
+    ("d.xml", "<a>\n", 1, Some(1)),
+    ("a.csv", "a,b\n\"x\",\"y\"\n\"open,1\n2,3\n", 3, None),
+    (
+        "a.sql",
+        "CREATE TABLE t (\n  a INT,\n  b INT,,\n);\n",
+        3,
+        None,
+    ),
+    ("b.sql", "INSERT INTO t (a) VALUES (1, 2;\n", 1, None),
+    ("a.py", "def f():\n    return (1\n\nx = 2\n", 2, Some(12)),
+    ("b.py", "def f():\nreturn 1\n", 2, Some(1)),
+    ("c.py", "print 'x'\n", 1, Some(1)),
+    ("a.js", "function f() {\n  return 1 +;\n}\n", 2, Some(13)),
+    ("b.mjs", "import { a from 'x';\n", 1, None),
+    ("c.jsx", "const a = <div>\n  <b></div>;\n", 2, None),
+    ("a.ts", "interface A {\n  x: ;\n}\n", 2, Some(6)),
+    ("b.tsx", "const a = (\n  <ul>\n);\n", 2, None),
+    ("c.ts", "const x: number = 1;\nfunction f( {\n", 3, None),
+    ("a.rs", "fn main() {\n    let x = ;\n}\n", 2, Some(13)),
+    ("b.rs", "fn f() {\n    g(1;\n}\n", 2, None),
+    ("a.go", "package p\n\nfunc f() {\n\tx := \n}\n", 5, None),
+    ("a.sh", "if true; then\n  echo x\n", 3, None),
+    ("b.sh", "echo $(\nfor x in; do\n", 3, None),
+    ("a.rb", "def f(\n  x = 1\n  y\nend\n", 3, None),
+    ("a.php", "<?php\nfunction f() {\n  return 1\n}\n", 4, None),
+    ("a.java", "class A {\n  void f() { int x = }\n}\n", 2, None),
+    (
+        "a.c",
+        "#include <a.h>\nint f(void) {\n  return (1;\n}\n",
+        4,
+        Some(1),
+    ),
+    (
+        "b.c",
+        "#include <a.h>\nint f(void) {\n  if (1) {\n  return 1;\n}\n",
+        2,
+        None,
+    ),
+    (
+        "c.h",
+        "#ifndef A\n#include <a.h>\nint f(void);\n",
+        1,
+        Some(1),
+    ),
+    (
+        "a.cpp",
+        "#include <a>\nauto s = \"open;\nint x;\n",
+        2,
+        Some(10),
+    ),
+];
+
+#[tokio::test]
+async fn each_break_is_told_with_its_place() {
+    let files = BROKEN
+        .iter()
+        .map(|(name, text, ..)| (*name, text.as_bytes()));
+    let laid = Laid::out(files);
+    let mut wrong = Vec::new();
+    for ((name, said), (_, _, line, column)) in laid.said().await.into_iter().zip(BROKEN) {
+        match said {
+            Said::Broken(fault)
+                if fault.line == line && (column.is_none() || fault.column == column) =>
+            {
+                assert!(!fault.message.is_empty(), "{name}");
+            }
+            Said::Unknown(why) if why.starts_with("nothing here parses") => {}
+            said => wrong.push(format!("{name}: {said:?}, not {line}:{column:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,71 @@
+//! Files that are made to bring a parser down, and what stands beside them.
+
+use selvedge_engine::syntax::Said;
+
+use super::Laid;
+
+#[tokio::test]
+async fn a_file_that_brings_its_parser_down_takes_no_other_with_it() {
+    let deep = |open: &str| open.repeat(200_000);
+    let bombs = [
+        ("a.json", deep("[")),
+        ("b.yaml", deep("[")),
+        ("c.toml", format!("a = {}", deep("["))),
+        ("d.xml", deep("<a>")),
+        ("e.sql", format!("SELECT {}", deep("("))),
+        ("f.js", deep("[")),
+        ("g.ts", deep("!")),
+        ("h.rs", format!("const A: u8 = {};", deep("-"))),
+        ("i.c", deep("{")),
+        ("j.py", deep("(")),
+        ("k.rb", deep("[")),
+        ("l.php", format!("<?php {}", deep("("))),
+        ("m.go", format!("package p\nvar x = {}", deep("("))),
+        ("n.sh", deep("( ")),
+    ];
+    let between = ("between.json", "{}".to_owned());
+    let files: Vec<_> = bombs
+        .into_iter()
+        .chain([between, ("end.js", "1;".to_owned())])
+        .collect();
+    let laid = Laid::out(files.iter().map(|(name, text)| (*name, text.as_bytes())));
+    for (name, said) in laid.said().await {
+        if name == "between.json" || name == "end.js" {
+            assert_eq!(said, Said::Parses, "{name}");
+        } else {
+            assert_ne!(said, Said::Parses, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_bytes_are_taken_for_a_program() {
+    let files: [(&str, &[u8]); 6] = [
+        (
+            "-rf\n; touch owned.py",
+            b"open('owned', 'w')\nimport os; os.abort()\n",
+        ),
+        ("a\tb.sh", b"touch owned; kill $$\n"),
+        ("b.rb", b"BEGIN { File.write('owned', '') }\nexit!\n"),
+        ("c.php", b"<?php file_put_contents('owned', ''); exit;"),
+        (
+            "d.js",
+            b"require('fs').writeFileSync('owned', ''); process.exit()",
+        ),
+        ("e.py", b"x = '\xff\x00'\n"),
+    ];
+    let laid = Laid::out(files);
+    let said = laid.said().await;
+    assert!(!laid.room.path().join("owned").exists());
+    for (name, said) in &said[..5] {
+        assert!(
+            matches!(said, Said::Parses | Said::Unknown(_)),
+            "{name}: {said:?}"
+        );
+    }
+    assert_ne!(
+        said[5].1,
+        Said::Parses,
+        "it holds a byte that no source may"
+    );
+}

@@ -1,0 +1,122 @@
+//! Parsers against real files, through the very programs that this machine has. A language whose
+//! program is not installed is not looked at, here as in a run.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod broken;
+mod corpus;
+mod hostile;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use selvedge_engine::process::Supervisor;
+use selvedge_engine::syntax::{Bench, Found, Item, Look, Said};
+use selvedge_syntax::language_of;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// A bench with files that are laid out as a run would.
+struct Laid {
+    room: TempDir,
+    items: Vec<Item>,
+}
+
+impl Laid {
+    /// Those of the files whose language is known. Names are paths of a workspace.
+    fn out<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let mut items = Vec::new();
+        for (index, (name, bytes)) in files.into_iter().enumerate() {
+            let head = bytes.get(..512).unwrap_or(bytes);
+            if let Some(language) = language_of(Path::new(name), head) {
+                let file = format!("{index}.{}", language.ending());
+                std::fs::write(room.path().join(&file), bytes).unwrap();
+                let name = name.to_owned();
+                items.push(Item {
+                    file,
+                    name,
+                    language,
+                });
+            }
+        }
+        Self { room, items }
+    }
+
+    /// What is said of each, by name.
+    async fn said(&self) -> Vec<(String, Said)> {
+        let supervisor = Supervisor::new(
+            env!("CARGO_BIN_EXE_selvedge-engine-probe"),
+            ["__supervise".into()],
+        );
+        let bench = Bench {
+            folder: self.room.path().to_owned(),
+            tag: format!("syntax-{}.1", std::process::id()),
+            lock: self.room.path().join("lock"),
+            supervisor,
+            deadline: Instant::now() + Duration::from_hours(1),
+        };
+        let found = Found::outside(Path::new("/nowhere"));
+        let look = Look {
+            bench: &bench,
+            found: &found,
+        };
+        let said = look
+            .at(&self.items, "test", &CancellationToken::new())
+            .await
+            .unwrap();
+        bench.supervisor.retire().await;
+        let names = self.items.iter().map(|item| item.name.clone());
+        names.zip(said).collect()
+    }
+}
+
+/// All plain files below a folder.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Templates: their placeholders are filled in before anybody parses them.
+const TEMPLATES: [&str; 2] = ["chart/deployment.yaml", "playbook.yml"];
+/// Dialects that nobody here reads.
+const DIALECTS: [&str; 3] = ["schema.sql", "procedure.sql", "batch.sql"];
+/// Rows of unequal length.
+const RAGGED: [&str; 1] = ["people.csv"];
+/// Whose macros hide brackets.
+const PREPROCESSED: [&str; 1] = ["branches.c"];
+/// Newer than the interpreter may be.
+const NEWER: [&str; 1] = ["newer.py"];
+
+#[tokio::test]
+async fn valid_files_raise_no_alarm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/syntax/fixtures");
+    let files: Vec<(String, Vec<u8>)> = below(&folder)
+        .iter()
+        .map(|file| {
+            let name = file.strip_prefix(&folder).unwrap().display().to_string();
+            (name, std::fs::read(file).unwrap())
+        })
+        .collect();
+    let laid = Laid::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
+    assert!(laid.items.len() > 30, "{}", laid.items.len());
+    let may_be_unsure = [&TEMPLATES[..], &DIALECTS, &RAGGED, &PREPROCESSED, &NEWER].concat();
+    for (name, said) in laid.said().await {
+        match said {
+            Said::Parses | Said::Unknown(_) => {}
+            Said::Unsure(..) if may_be_unsure.contains(&&*name) => {}
+            said => panic!("{name}: {said:?}"),
+        }
+    }
+}

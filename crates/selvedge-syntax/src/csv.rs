@@ -1,0 +1,73 @@
+//! CSV. Almost any text is some CSV, so little is certain: a quoted field that never ends swallows
+//! all that follows. Rows of unequal length are only worth a note.
+
+use csv_core::{ReadRecordResult, Reader};
+
+use crate::Verdict;
+use crate::position::at;
+
+pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+    let mut rows = Rows::default();
+    if let Some(line) = rows.read(text) {
+        let fault = at(line, 1, "a quoted field is never closed");
+        // Comments, and quotes that are no more than text, have quotes of their own.
+        return if text.contains("\"\n") || text.contains("\"\r") || text.contains("\",") {
+            Verdict::Broken(fault)
+        } else {
+            Verdict::Unsure(fault, "its quotes may mean nothing")
+        };
+    }
+    match rows.ragged {
+        None => Verdict::Parses,
+        Some((line, fields)) => {
+            let message = format!("{fields} fields, but {} in the first row", rows.first);
+            Verdict::Unsure(at(line, 1, message), "rows may be of unequal length")
+        }
+    }
+}
+
+/// What is seen of the rows.
+#[derive(Default)]
+struct Rows {
+    /// Fields of the first row.
+    first: usize,
+    /// The line of the first row that has another number of fields, and how many.
+    ragged: Option<(usize, usize)>,
+}
+
+impl Rows {
+    /// Reads all rows; the line of the last one, if the text ends within a quoted field of it.
+    fn read(&mut self, text: &str) -> Option<usize> {
+        let mut reader = Reader::new();
+        let (mut output, mut ends) = ([0; 4096], [0; 256]);
+        let mut input = text.trim_end().as_bytes();
+        if input.is_empty() {
+            return None;
+        }
+        let (mut line, mut fields) = (1, 0);
+        loop {
+            let (result, read, _, found) = reader.read_record(input, &mut output, &mut ends);
+            input = input.get(read..).unwrap_or_default();
+            fields += found;
+            match result {
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
+                ReadRecordResult::Record => {
+                    self.row(line, fields);
+                    (line, fields) = (usize::try_from(reader.line()).unwrap_or(1), 0);
+                }
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => break,
+            }
+        }
+        // Outside of quotes a line feed ends the row.
+        let (result, ..) = reader.read_record(b"\n", &mut output, &mut ends);
+        (result == ReadRecordResult::InputEmpty).then_some(line)
+    }
+
+    fn row(&mut self, line: usize, fields: usize) {
+        if self.first == 0 {
+            self.first = fields;
+        } else if fields != self.first && self.ragged.is_none() {
+            self.ragged = Some((line, fields));
+        }
+    }
+}

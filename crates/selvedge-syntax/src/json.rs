@@ -1,0 +1,224 @@
+//! JSON, JSON with comments, and JSON Lines.
+//!
+//! Many programs read more than JSON from a `.json`: comments nobody writes by accident, so a file
+//! that has them is taken to have readers that skip them, unless its readers are known not to. A
+//! trailing comma is one slip of the hand, and stays an error where its readers are not known.
+
+use jsonc_parser::errors::ParseErrorKind;
+use jsonc_parser::{ParseOptions, parse_to_value};
+use serde::de::IgnoredAny;
+
+use crate::position::{at, fault};
+use crate::{Fault, Verdict};
+
+/// Read by programs that take nothing but JSON.
+const STRICT: [&str; 6] = [
+    "package.json",
+    "package-lock.json",
+    "composer.json",
+    "composer.lock",
+    "Pipfile.lock",
+    "flake.lock",
+];
+
+/// Ends of names whose readers take comments and trailing commas.
+const WITH_COMMENTS: [&str; 13] = [
+    ".jsonc",
+    ".code-workspace",
+    ".code-snippets",
+    ".babelrc",
+    ".swcrc",
+    ".eslintrc.json",
+    ".jshintrc",
+    "jsconfig.json",
+    "devcontainer.json",
+    "tslint.json",
+    "api-extractor.json",
+    "deno.json",
+    "biome.json",
+];
+
+/// Of those, the ones whose readers take JSON5.
+const JSON5: [&str; 1] = [".babelrc"];
+
+/// Folders of editors, and names that begin like this.
+const EDITORS: [&str; 2] = [".vscode/", ".devcontainer/"];
+const CONFIGURATIONS: [&str; 2] = ["tsconfig", "jsconfig"];
+
+pub(crate) fn parse(name: &str, text: &str) -> Verdict {
+    let Err(error) = strict(text) else {
+        return Verdict::Parses;
+    };
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let ending = file.rsplit('.').next().unwrap_or_default();
+    let is_strict = STRICT.contains(&file) || ending == "ipynb";
+    let takes_comments = WITH_COMMENTS.iter().any(|end| file.ends_with(end))
+        || CONFIGURATIONS.iter().any(|start| file.starts_with(start))
+        || EDITORS.iter().any(|folder| name.contains(folder));
+    if takes_comments {
+        let is_json5 = JSON5.contains(&file);
+        return match lenient(text, is_json5) {
+            Ok(()) => Verdict::Parses,
+            Err(error) => judged(text, error),
+        };
+    }
+    if !is_strict && has_comments(text) && lenient(text, false).is_ok() {
+        return Verdict::Parses;
+    }
+    if is_strict {
+        return judged(text, error);
+    }
+    if text.trim().is_empty() {
+        return Verdict::Unsure(error.0, "it is empty");
+    }
+    if values(text) > 1 {
+        return Verdict::Unsure(error.0, "it holds several values one after the other");
+    }
+    judged(text, error)
+}
+
+/// One value a line; or values of several lines each, one after the other.
+pub(crate) fn parse_lines(_: &str, text: &str) -> Verdict {
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        if let Err((error, _)) = strict(line) {
+            let column = error.column.unwrap_or(1);
+            let column = usize::try_from(column).unwrap_or(1);
+            let error = at(index + 1, column, &error.message);
+            return if values(text) > 1 {
+                Verdict::Unsure(error, "its values are not one a line")
+            } else {
+                Verdict::Broken(error)
+            };
+        }
+    }
+    Verdict::Parses
+}
+
+/// An error, and whether it is only that the parser goes no deeper.
+type Refused = (Fault, bool);
+
+fn judged(text: &str, (fault, too_deep): Refused) -> Verdict {
+    if too_deep {
+        Verdict::Unsure(fault, "it is nested more deeply than the parser goes")
+    } else if has_numbers_of_python(text) {
+        Verdict::Unsure(fault, "it may be read by what takes NaN and Infinity")
+    } else {
+        Verdict::Broken(fault)
+    }
+}
+
+fn strict(text: &str) -> Result<(), Refused> {
+    serde_json::from_str::<IgnoredAny>(text)
+        .map(drop)
+        .map_err(|error| {
+            let said = error.to_string();
+            let words = said.split(" at line ").next().unwrap_or_default();
+            let too_deep = words.starts_with("recursion limit");
+            (at(error.line(), error.column(), words), too_deep)
+        })
+}
+
+/// With comments and trailing commas; and with all that JSON5 takes besides.
+fn lenient(text: &str, json5: bool) -> Result<(), Refused> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: json5,
+        allow_trailing_commas: true,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: json5,
+        allow_hexadecimal_numbers: json5,
+        allow_unary_plus_numbers: json5,
+        allow_bare_decimal_point_numbers: json5,
+        allow_non_finite_numbers: json5,
+        allow_extended_string_escapes: json5,
+    };
+    parse_to_value(text, &options).map(drop).map_err(|error| {
+        let too_deep = matches!(error.kind(), ParseErrorKind::NestingDepthExceeded);
+        (
+            fault(text, error.range().start, error.kind().to_string()),
+            too_deep,
+        )
+    })
+}
+
+/// Whether it has a comment outside of strings.
+fn has_comments(text: &str) -> bool {
+    let mut bytes = text.bytes().peekable();
+    let mut in_string = false;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if in_string => drop(bytes.next()),
+            b'"' => in_string = !in_string,
+            b'/' if !in_string && matches!(bytes.peek(), Some(b'/' | b'*')) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// How many whole values follow one another, if nothing else stands between them.
+fn values(text: &str) -> usize {
+    let stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    stream
+        .map(Result::ok)
+        .collect::<Option<Vec<_>>>()
+        .map_or(0, |values| values.len())
+}
+
+fn has_numbers_of_python(text: &str) -> bool {
+    let finite = text
+        .replace("-Infinity", "0")
+        .replace("Infinity", "0")
+        .replace("NaN", "0");
+    finite.len() != text.len() && strict(&finite).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(verdict: Verdict) -> Option<u32> {
+        match verdict {
+            Verdict::Broken(fault) => Some(fault.line),
+            Verdict::Parses | Verdict::Unsure(..) => None,
+        }
+    }
+
+    #[test]
+    fn comments_are_taken_where_their_readers_take_them() {
+        let commented = "{\n  // why\n  \"a\": [1, 2,],\n}";
+        assert_eq!(parse("tsconfig.base.json", commented), Verdict::Parses);
+        assert_eq!(parse(".vscode/settings.json", commented), Verdict::Parses);
+        assert_eq!(parse("data.json", commented), Verdict::Parses);
+        assert_eq!(line(parse("web/package.json", commented)), Some(2));
+        assert_eq!(line(parse("data.json", "{\"a\": \"//\",\n}")), Some(2));
+        assert_eq!(
+            line(parse("tsconfig.json", "{\n\"a\": 1\n\"b\": 2}")),
+            Some(2)
+        );
+    }
+
+    #[test]
+    fn what_is_not_certain_is_not_said() {
+        let unsure = |text: &str| matches!(parse("data.json", text), Verdict::Unsure(..));
+        assert!(unsure("{\"a\": NaN}"));
+        assert!(unsure("{}\n{}\n"));
+        let deep = "[".repeat(600) + &"]".repeat(600);
+        assert_eq!(parse("data.json", &deep), Verdict::Parses);
+        assert!(matches!(
+            parse("tsconfig.json", &format!("// why\n{deep}")),
+            Verdict::Unsure(..)
+        ));
+        assert_eq!(line(parse("data.json", "{'a': 1}")), Some(1));
+    }
+
+    #[test]
+    fn lines_are_told_apart() {
+        assert_eq!(parse_lines("", "{}\n\n[1]\n"), Verdict::Parses);
+        assert_eq!(line(parse_lines("", "{}\n[1,\n{}\n")), Some(2));
+        assert!(matches!(parse_lines("", "{\n}\n{}\n"), Verdict::Unsure(..)));
+    }
+}

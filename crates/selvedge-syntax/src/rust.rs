@@ -1,0 +1,18 @@
+//! Rust.
+
+use crate::Verdict;
+use crate::position::at;
+
+pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+    let parsed = syn::parse_file(text);
+    let verdict = match parsed {
+        Ok(_) => Verdict::Parses,
+        Err(error) => {
+            let start = error.span().start();
+            Verdict::Broken(at(start.line, start.column + 1, error.to_string()))
+        }
+    };
+    // The texts of all files would be kept for the sake of their spans.
+    proc_macro2::extra::invalidate_current_thread_spans();
+    verdict
+}

@@ -1,0 +1,47 @@
+//! XML that is well-formed: tags that match, attributes that are quoted and not twice there,
+//! references that end. Entities and namespaces are not resolved: what declares them may stand in
+//! another file.
+
+use quick_xml::Reader;
+use quick_xml::errors::Error;
+use quick_xml::events::Event;
+
+use crate::Verdict;
+use crate::position::fault;
+
+pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+    let mut reader = Reader::from_str(text);
+    let mut open: Vec<(String, usize)> = Vec::new();
+    loop {
+        let start = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+        let event = match reader.read_event() {
+            Ok(event) => event,
+            Err(error) => return Verdict::Broken(of(text, &reader, &error)),
+        };
+        match &event {
+            Event::Start(tag) | Event::Empty(tag) => {
+                if let Some(error) = tag.attributes().find_map(Result::err) {
+                    return Verdict::Broken(fault(text, start, error.to_string()));
+                }
+                if matches!(event, Event::Start(_)) {
+                    let name = tag.name().as_ref().to_owned();
+                    open.push((name, start));
+                }
+            }
+            Event::End(_) => drop(open.pop()),
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    match open.pop() {
+        None => Verdict::Parses,
+        Some((name, start)) => {
+            Verdict::Broken(fault(text, start, format!("`<{name}>` is never closed")))
+        }
+    }
+}
+
+fn of(text: &str, reader: &Reader<&[u8]>, error: &Error) -> crate::Fault {
+    let offset = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
+    fault(text, offset, error.to_string())
+}

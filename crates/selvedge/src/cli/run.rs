@@ -1,0 +1,103 @@
+//! `selvedge run`: what can be said of a run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use selvedge_core::config::Flags;
+
+use super::reports::ReportArgs;
+use crate::output::Format;
+
+/// `selvedge run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Retries count attempts, not seconds. Two or three corrections are worth it; five is the cap, because
+an agent that was corrected five times needs a person. Trouble with a model's API is retried apart
+and never counts.
+
+Examples:
+  selvedge run \"fix the flaky login test\" --check 'cargo test'
+  selvedge run --file TASK.md --agent ollama --retries 3
+  selvedge run --file plan.toml                 subtasks one after the other, each with its own checks
+  selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
+pub(crate) struct RunArgs {
+    /// What is to be done, word for word as the agent gets it.
+    #[arg(conflicts_with = "file")]
+    pub(crate) task: Option<String>,
+    /// Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML
+    /// (`.toml`), which may be a plan of several `[[subtasks]]`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+    /// Which configured agent does the work.
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
+    pub(crate) agent: Option<String>,
+    /// Any program as the agent: it gets the prompt on standard input.
+    #[arg(long, value_name = "'PROGRAM …'")]
+    pub(crate) agent_cmd: Option<String>,
+    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
+    #[arg(long = "check", value_name = "CMD")]
+    pub(crate) checks: Vec<String>,
+    /// Corrections after the first attempt, 0 to 5 [default: 2].
+    #[arg(long, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) tier: Option<u8>,
+    /// Which configured agent judges in tiers 2 and 3; may be given several times.
+    #[arg(long = "judge", value_name = "NAME")]
+    pub(crate) judges: Vec<String>,
+    /// Run the task this often side by side, 2 to 9, each in a copy of the directory; the work that most agree
+    /// with stays. It is what votes in tier 3, instead of judges.
+    #[arg(long, value_name = "N")]
+    pub(crate) executions: Option<u32>,
+    /// Time for each agent session [default: 30m].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// Time for each verification run, afresh [default: 120s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) verification_timeout: Option<String>,
+    /// Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto].
+    ///
+    /// What failed before is then told from what the agent broke, and no test may quietly go. What
+    /// a check said of a tree is remembered for the next run.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) baseline: Option<String>,
+    /// Cap on the cost of the whole run.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<f64>,
+    /// Cap on the model turns of each session, where the agent counts them.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<u32>,
+    /// Work in this directory [default: here].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+    /// Verify nothing: the outcome is `unchecked`.
+    #[arg(long, conflicts_with = "checks")]
+    pub(crate) no_verify: bool,
+    /// How to speak.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// What to write for others.
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
+}
+
+impl RunArgs {
+    /// The settings among the flags.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            agent: self.agent.clone(),
+            agent_cmd: self.agent_cmd.clone(),
+            checks: self.checks.clone(),
+            retries: self.retries,
+            tier: self.tier,
+            judges: self.judges.clone(),
+            executions: self.executions,
+            timeout: self.timeout.clone(),
+            verification_timeout: self.verification_timeout.clone(),
+            baseline: self.baseline.clone(),
+            max_cost: self.max_cost,
+            max_turns: self.max_turns,
+        }
+    }
+}
