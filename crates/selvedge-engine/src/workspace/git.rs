@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -78,6 +79,9 @@ impl Git {
             command.env("PATH", beside);
         }
         command.env("GIT_DIR", git_dir).current_dir(from);
+        // A terminal's Ctrl-C is for the program alone, which then stops in order: a call that it cut off
+        // would look like a snapshot that is damaged.
+        command.process_group(0);
         for setting in SETTINGS {
             command.arg("-c").arg(setting);
         }
