@@ -28,14 +28,13 @@ struct Count {
 
 #[tokio::test]
 async fn real_sources_raise_no_alarm() {
-    let folders: Vec<PathBuf> = match std::env::var_os("SELVEDGE_SYNTAX_CORPUS") {
-        Some(folders) => std::env::split_paths(&folders).collect(),
-        None => {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-            ["crates", "docs", "xtask", "fuzz/src", "Cargo.toml"]
-                .map(|it| root.join(it))
-                .into()
-        }
+    let folders: Vec<PathBuf> = if let Some(folders) = std::env::var_os("SELVEDGE_SYNTAX_CORPUS") {
+        std::env::split_paths(&folders).collect()
+    } else {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        ["crates", "docs", "xtask", "fuzz/src", "Cargo.toml"]
+            .map(|it| root.join(it))
+            .into()
     };
     let deliberate = |path: &str| {
         let ends = DELIBERATE.lines().filter_map(|line| line.split_once('\t'));

@@ -118,7 +118,7 @@ fn the_tools_serve_claude_code() {
     let last = server.requests().last().unwrap().body.to_string();
     for part in [
         "1 of 1 do not hold",
-        "answer: FAIL (exited with 1)",
+        "answer: FAIL (exited with 2)",
         "verified: 1 check passed",
     ] {
         assert!(last.contains(part), "{part} is missing in {last}");

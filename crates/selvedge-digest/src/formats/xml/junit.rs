@@ -4,6 +4,8 @@
 //! A suite that counts more failures than its tests tell did not load, or failed outside of them:
 //! that is a failure, too.
 
+use std::path::Path;
+
 use super::{Report, Tag};
 use crate::findings::{Draft, Findings, Outcome};
 use crate::formats::place::extension;
@@ -170,6 +172,9 @@ impl Junit {
         if within("pytest") {
             return pytest_id(tag.get("file").as_deref(), &class, &name);
         }
+        if let Some(id) = php_id(tag, &name) {
+            return id;
+        }
         if class.is_empty() || name.contains(&class) || is_script(&name) {
             return name;
         }
@@ -312,6 +317,14 @@ fn message(tag: &Tag<'_>) -> String {
     } else {
         format!("{class}: {message}")
     }
+}
+
+/// PHPUnit tells the class as PHP writes it, beside a name with dots as others have it.
+fn php_id(tag: &Tag<'_>, name: &str) -> Option<String> {
+    let file = tag.get("file")?;
+    Path::new(&*file).extension().filter(|it| *it == "php")?;
+    let class = tag.get("class")?;
+    Some(format!("{class}::{name}"))
 }
 
 /// `tests/test_a.py::TestB::test_c`: the file stands in the class's name, where not apart.
