@@ -103,12 +103,12 @@ impl Analysis {
         }
     }
 
-    /// Of failures that were found without a log.
+    /// Of failures that were found without a log and without a program that exited.
     #[must_use]
     pub fn of_failures(failures: Vec<Failure>) -> Self {
         let total = u64::try_from(failures.len()).unwrap_or(u64::MAX);
         Self {
-            exit: Exit::Code(1),
+            exit: Exit::Unknown,
             failures_total: total,
             failures,
             tests: None,

@@ -99,11 +99,17 @@ pub(super) fn notice(analysis: &Analysis, budget: Budget<'_>, shown: u64, lines:
     let mut line = String::from("[cut:");
     if analysis.failures_total > 0 {
         let (total, thing) = (analysis.failures_total, thing(analysis));
-        let _ = write!(line, " {shown} of {total} {thing}s and {lines} more");
+        let _ = write!(line, " {shown} of {total} {thing}s");
+        if analysis.lines > 0 {
+            let _ = write!(line, " and {lines} more");
+        }
     } else {
         let _ = write!(line, " {lines}");
     }
-    let _ = write!(line, " of {} lines shown", analysis.lines);
+    if analysis.lines > 0 {
+        let _ = write!(line, " of {} lines", analysis.lines);
+    }
+    line.push_str(" shown");
     if let Some(place) = budget.full_output {
         let _ = write!(line, "; all: {place}");
     }

@@ -95,7 +95,10 @@ fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
         page.push(NOTHING);
     }
     page.release(kept);
-    page.push(&notice(analysis, budget, shown, lines));
+    // Without a log nothing is left out but failures.
+    if analysis.lines > 0 || shown < analysis.failures_total {
+        page.push(&notice(analysis, budget, shown, lines));
+    }
     let text = page.into_text();
     Digest {
         tokens_estimated: estimate_tokens(&text),

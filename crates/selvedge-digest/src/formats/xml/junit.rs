@@ -4,8 +4,6 @@
 //! A suite that counts more failures than its tests tell did not load, or failed outside of them:
 //! that is a failure, too.
 
-use std::path::Path;
-
 use super::{Report, Tag};
 use crate::findings::{Draft, Findings, Outcome};
 use crate::formats::place::extension;
@@ -322,7 +320,7 @@ fn message(tag: &Tag<'_>) -> String {
 /// PHPUnit tells the class as PHP writes it, beside a name with dots as others have it.
 fn php_id(tag: &Tag<'_>, name: &str) -> Option<String> {
     let file = tag.get("file")?;
-    Path::new(&*file).extension().filter(|it| *it == "php")?;
+    (extension(&file) == "php").then_some(())?;
     let class = tag.get("class")?;
     Some(format!("{class}::{name}"))
 }
