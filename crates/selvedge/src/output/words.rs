@@ -1,7 +1,7 @@
 //! What statuses and findings are called, in one line each: the same words live and in the
 //! story of a run.
 
-use selvedge_core::guard::{Action, Finding, Strength};
+use selvedge_core::guard::{Finding, Strength};
 use selvedge_core::model::{CheckStatus, Evidence, Outcome, SessionStatus};
 
 use super::{one_line, style};
@@ -17,14 +17,8 @@ pub(crate) fn guarded(finding: &Finding) -> String {
         .line
         .map(|line| format!(":{line}"))
         .unwrap_or_default();
-    let what = one_line(&format!("{}{line}: {}", finding.path, finding.what), 160);
-    let done = match finding.action {
-        Action::PutBack => "; put back",
-        Action::Remove => "; removed",
-        Action::Fail => "; it fails for this",
-        Action::Flag => "",
-    };
-    format!("  {sign} {what}{done}")
+    let what = one_line(&format!("{}{line}: {}", finding.path, finding.what), 200);
+    format!("  {sign} {what}")
 }
 
 /// What a verdict rests on, in words.
