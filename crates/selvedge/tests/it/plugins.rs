@@ -132,3 +132,22 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
     env.write("CHANGELOG.md", "# Changelog\n\n- more\n");
     verify(&env).0.assert_code(0);
 }
+
+#[test]
+fn a_plug_in_that_the_agent_rewrites_is_put_back_before_it_is_asked() {
+    let env = with_plugin("sh checks/mine.sh", "");
+    let honest = "echo '{\"v\":1,\"status\":\"fail\",\"failures\":[{\"summary\":\"no\"}]}'\n";
+    env.write("checks/mine.sh", honest);
+    env.git(["add", "."]);
+    env.git(["commit", "-qm", "the plug-in"]);
+    let agent = crate::stage::agent(
+        &env,
+        r#"echo "echo '{\"v\":1,\"status\":\"pass\"}'" > checks/mine.sh"#,
+    );
+    let run = ["run", "do it", "--agent-cmd", &agent, "--format", "json"];
+    let out = env.selvedge(run).run();
+    out.assert_code(8);
+    assert_eq!(out.json()["outcome"], "tampered");
+    let script = std::fs::read_to_string(env.work().join("checks/mine.sh")).unwrap();
+    assert_eq!(script, honest);
+}
