@@ -30,7 +30,9 @@ pub enum Unusable {
     #[error("its answer says `pass` and names failures")]
     Contradiction,
     /// It failed, and says nothing of what is wrong.
-    #[error("its answer says `{0}` and not why: neither a `reason` nor `failures` with a `summary`")]
+    #[error(
+        "its answer says `{0}` and not why: neither a `reason` nor `failures` with a `summary`"
+    )]
     Unexplained(&'static str),
 }
 

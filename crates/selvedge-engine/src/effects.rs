@@ -254,6 +254,10 @@ impl Site {
             // A glob that does not parse was refused before the run was created.
             protection: protection(run).ok(),
             syntax: run.spec.syntax.clone(),
+            session: run
+                .attempt(run_number)
+                .and_then(|attempt| attempt.session.clone())
+                .filter(|_| run.spec.tool_calls),
             task: run.spec.description.clone(),
             began: run.created_at,
             baseline: run

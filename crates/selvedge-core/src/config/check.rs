@@ -100,7 +100,7 @@ impl Check {
                     )),
                 }
             }
-            StepKind::Output | StepKind::Syntax => {
+            StepKind::Output | StepKind::Syntax | StepKind::ToolCalls => {
                 Err(("type", format!("no check can be of the type `{kind}`")))
             }
             StepKind::FileExists | StepKind::GitClean => {

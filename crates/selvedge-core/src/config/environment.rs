@@ -52,6 +52,10 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "verification.rerun_failed",
     ),
     ("SELVEDGE_VERIFICATION_SYNTAX", "verification.syntax"),
+    (
+        "SELVEDGE_VERIFICATION_TOOL_CALLS",
+        "verification.tool_calls",
+    ),
 ];
 
 impl Layer {

@@ -54,6 +54,8 @@ pub struct Resolved {
     pub rerun_failed: bool,
     /// How the files that an attempt changed are held to parse; absent where they are not.
     pub syntax: Option<SyntaxRules>,
+    /// Whether a file that the agent failed to write fails the attempt.
+    pub tool_calls: bool,
     /// Limits of each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
@@ -225,6 +227,7 @@ impl Resolved {
             known_failures: config.verification.known_failures,
             rerun_failed: config.verification.rerun_failed,
             syntax,
+            tool_calls: config.verification.tool_calls,
             limits: SessionLimits {
                 wall_ms: config.limits.timeout.0,
                 silence_ms: config.limits.silence.0,

@@ -38,6 +38,7 @@ pub(super) struct Verification {
     pub(super) rerun_failed: bool,
     pub(super) syntax: bool,
     pub(super) syntax_except: Vec<String>,
+    pub(super) tool_calls: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -33,7 +33,7 @@ pub use report::{
     Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
-pub use session::{SessionOutcome, SessionStatus};
+pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{
     AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted,
     PartOf, RunSpec, SessionLimits, SyntaxRules, VerificationPlan, VoteMode,

@@ -29,6 +29,51 @@ pub enum SessionStatus {
     Cancelled,
 }
 
+/// One use of a tool, as the agent's own records tell it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// What it was used on, in a few words: a path, a command line.
+    pub subject: String,
+    /// The file that it was to write, where it is a tool that writes files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<String>,
+    /// What the tool said when it failed; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether the same file was written afterwards.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redone: bool,
+}
+
+impl ToolCall {
+    /// How many calls of a session are kept.
+    pub const KEPT: usize = 100;
+
+    /// Whether it was to write a file, did not, and was not made up for.
+    pub fn is_undone(&self) -> bool {
+        self.writes.is_some() && self.error.is_some() && !self.redone
+    }
+
+    /// Adds a call to those of a session. What the same file was to be written by before is redone
+    /// by one that wrote it; of too many calls the oldest go, but none that is undone.
+    pub fn add(self, calls: &mut Vec<Self>) {
+        if self.error.is_none() && self.writes.is_some() {
+            let before = calls.iter_mut().filter(|call| call.writes == self.writes);
+            before
+                .filter(|call| call.error.is_some())
+                .for_each(|call| call.redone = true);
+        }
+        calls.push(self);
+        if calls.len() > Self::KEPT {
+            let old = calls.iter().position(|call| !call.is_undone());
+            calls.remove(old.unwrap_or(0));
+        }
+    }
+}
+
 /// One session's account of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOutcome {
@@ -64,6 +109,10 @@ pub struct SessionOutcome {
     /// Tool calls that failed.
     #[serde(default)]
     pub tool_errors: u32,
+    /// The calls that came back, in their order: the last [`ToolCall::KEPT`] of them, and those
+    /// before that failed to write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
     /// Retries of the model's API inside the executor. They are never verification retries.
     #[serde(default)]
     pub api_retries: u32,
@@ -96,6 +145,7 @@ impl SessionOutcome {
             turns: None,
             tool_calls: 0,
             tool_errors: 0,
+            calls: Vec::new(),
             api_retries: 0,
             unknown_records: 0,
             duration_ms: 0,
@@ -110,5 +160,46 @@ impl SessionOutcome {
             error: Some(error.into()),
             ..Self::new(status)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, writes: Option<&str>, error: Option<&str>) -> ToolCall {
+        ToolCall {
+            name: name.to_owned(),
+            writes: writes.map(str::to_owned),
+            error: error.map(str::to_owned),
+            ..ToolCall::default()
+        }
+    }
+
+    #[test]
+    fn a_write_that_failed_is_redone_by_one_that_did_not() {
+        let mut calls = Vec::new();
+        call("Edit", Some("a"), Some("no such text")).add(&mut calls);
+        call("Edit", Some("b"), Some("no such text")).add(&mut calls);
+        call("Bash", None, Some("exited with 1")).add(&mut calls);
+        call("Write", Some("a"), None).add(&mut calls);
+        let undone: Vec<_> = calls.iter().map(ToolCall::is_undone).collect();
+        assert_eq!(undone, [false, true, false, false]);
+        call("Edit", Some("a"), Some("no such text")).add(&mut calls);
+        assert!(
+            calls.last().is_some_and(ToolCall::is_undone),
+            "it failed afterwards"
+        );
+    }
+
+    #[test]
+    fn of_too_many_calls_those_that_are_undone_stay() {
+        let mut calls = Vec::new();
+        call("Edit", Some("a"), Some("no such text")).add(&mut calls);
+        for _ in 0..3 * ToolCall::KEPT {
+            call("Read", None, None).add(&mut calls);
+        }
+        assert_eq!(calls.len(), ToolCall::KEPT);
+        assert!(calls[0].is_undone());
     }
 }

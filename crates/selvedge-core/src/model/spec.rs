@@ -228,6 +228,9 @@ pub struct RunSpec {
     /// Whether the files that an attempt changed must parse, and which of them need not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syntax: Option<SyntaxRules>,
+    /// Whether a file that the agent failed to write, and never wrote, fails the attempt.
+    #[serde(default)]
+    pub tool_calls: bool,
     /// What is protected beside the built-in defaults, the scripts of the checks included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<Rule>,

@@ -27,6 +27,9 @@ pub enum StepKind {
     /// Every file that the attempt changed parses, and none was emptied. Of its own accord only: no
     /// plan asks for it.
     Syntax,
+    /// The agent's tools did what they were called for, or it was made up for. Of its own accord
+    /// only.
+    ToolCalls,
 }
 
 impl StepKind {
@@ -40,6 +43,7 @@ impl StepKind {
             Self::Plugin => "plugin",
             Self::Output => "output",
             Self::Syntax => "syntax",
+            Self::ToolCalls => "tool_calls",
         }
     }
 

@@ -46,6 +46,7 @@ struct Judgement {
     diff: String,
     cut_at: Option<usize>,
     effort: String,
+    calls: Vec<String>,
     claim: String,
     again: Option<String>,
 }
@@ -53,7 +54,7 @@ struct Judgement {
 impl Judgement {
     fn bodies(&self) -> impl Iterator<Item = &str> + Clone {
         let texts = [&self.task, &self.criteria, &self.diff, &self.claim];
-        let lines = self.checks.iter().chain(&self.findings);
+        let lines = self.checks.iter().chain(&self.findings).chain(&self.calls);
         texts.into_iter().chain(lines).map(String::as_str)
     }
 }
@@ -82,6 +83,7 @@ pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
             diff
         },
         effort: effort(work.session),
+        calls: calls(work.session),
         claim: claim(work.session),
         again: again.map(|why| one_line(why, LINE_CHARS)),
     };
@@ -121,6 +123,21 @@ fn effort(session: Option<&SessionOutcome>) -> String {
     )
 }
 
+/// The last calls of tools.
+fn calls(session: Option<&SessionOutcome>) -> Vec<String> {
+    let calls = session.map_or(&[][..], |it| &it.calls);
+    let last = calls.get(calls.len().saturating_sub(LINES)..);
+    listed(last.into_iter().flatten().map(|call| {
+        let failed = match &call.error {
+            Some(error) if call.is_undone() => format!(" FAILED: {error}"),
+            Some(_) if call.redone => " (failed, redone later)".to_owned(),
+            Some(_) => " (failed)".to_owned(),
+            None => String::new(),
+        };
+        clean(&format!("{} {}{failed}", call.name, call.subject))
+    }))
+}
+
 fn claim(session: Option<&SessionOutcome>) -> String {
     let text = session.map(|it| clean(&it.text)).unwrap_or_default();
     match text.trim() {
@@ -133,7 +150,7 @@ fn claim(session: Option<&SessionOutcome>) -> String {
 mod tests {
     use super::*;
     use crate::machine::tests::simulation::{World, report, spec};
-    use crate::model::{ReportStatus, SessionStatus};
+    use crate::model::{ReportStatus, SessionStatus, ToolCall};
 
     /// What work may say to whoever judges it.
     const ADDRESSED_TO_JUDGES: [&str; 22] = [
@@ -170,6 +187,12 @@ mod tests {
         report.checks[0].reason = Some(text.to_owned());
         let session = SessionOutcome {
             text: format!("Done. {text}"),
+            calls: vec![ToolCall {
+                name: "Bash".to_owned(),
+                subject: text.to_owned(),
+                error: Some(text.to_owned()),
+                ..ToolCall::default()
+            }],
             ..SessionOutcome::new(SessionStatus::Success)
         };
         let work = Work {

@@ -49,6 +49,7 @@ fn spec() -> RunSpec {
         known_failures: KnownFailures::Block,
         rerun_failed: true,
         syntax: None,
+        tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: false,

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{MicroUsd, Processes, SessionOutcome, SessionStatus};
+use selvedge_core::model::{MicroUsd, Processes, SessionOutcome, SessionStatus, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use reading::Reading;
@@ -254,10 +254,19 @@ fn sum(before: SessionOutcome, after: SessionOutcome) -> SessionOutcome {
         turns,
         tool_calls: before.tool_calls.saturating_add(after.tool_calls),
         tool_errors: before.tool_errors.saturating_add(after.tool_errors),
+        calls: both(before.calls, after.calls),
         api_retries: before.api_retries.saturating_add(after.api_retries),
         unknown_records: before.unknown_records.saturating_add(after.unknown_records),
         processes: Processes::both(before.processes, after.processes),
         model: after.model.or(before.model),
         ..after
     }
+}
+
+/// The calls of two sessions, one after the other.
+fn both(mut before: Vec<ToolCall>, after: Vec<ToolCall>) -> Vec<ToolCall> {
+    for call in after {
+        call.add(&mut before);
+    }
+    before
 }

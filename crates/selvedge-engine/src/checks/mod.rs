@@ -137,7 +137,7 @@ pub fn check_for(step: &Step) -> Box<dyn Check> {
         StepKind::TestPasses => Box::new(command::CommandCheck::with_test_evidence(step)),
         StepKind::FileExists => Box::new(file_exists::FileExists::new(step)),
         StepKind::Output => Box::new(output::ExpectedOutput::new(step)),
-        StepKind::Syntax => Box::new(output::NoStep),
+        StepKind::Syntax | StepKind::ToolCalls => Box::new(output::NoStep),
         StepKind::GitClean => Box::new(git_clean::GitClean::new(step)),
         StepKind::Plugin => Box::new(plugin::Plugin::new(step)),
     }

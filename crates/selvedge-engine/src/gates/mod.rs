@@ -3,6 +3,7 @@
 //! a flake from a failure.
 
 mod baseline;
+mod calls;
 mod changed;
 mod guard;
 mod judge;

@@ -11,12 +11,13 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Step, StepKind,
-    SyntaxRules, TaskId, Timestamp, VerificationPlan,
+    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, SessionOutcome,
+    Step, StepKind, SyntaxRules, TaskId, Timestamp, VerificationPlan,
 };
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
 
+use super::calls;
 use super::changed::Changed;
 use super::guard::guard;
 use super::look::{Numbered, Place, millis, record};
@@ -28,6 +29,8 @@ use crate::process::Supervisor;
 
 /// What the look at the attempt's changes is called.
 const CHANGED_FILES: &str = "changed files";
+/// What the look at the calls of the agent's tools is called.
+const TOOL_CALLS: &str = "tool calls";
 
 /// One verification run.
 #[derive(Debug, Clone)]
@@ -56,6 +59,8 @@ pub struct Verification {
     pub protection: Option<Protection>,
     /// How the files that the attempt changed are held to parse; they are not without.
     pub syntax: Option<SyntaxRules>,
+    /// The session whose calls of tools are looked at; none are without.
+    pub session: Option<SessionOutcome>,
     /// What the task is, in its own words.
     pub task: String,
     /// When the run began.
@@ -96,11 +101,21 @@ pub async fn verify(
     )?;
     let out_of_time = Instant::now() >= deadline;
     let (mut steps, mut findings) = (steps.clone(), findings);
-    if let Some(finding) = changed {
-        let step = Step::new(StepKind::Syntax, CHANGED_FILES);
-        tell(&step, &finding, progress);
-        steps.push(step);
-        findings.push(finding);
+    let called = match &verification.session {
+        Some(session) => calls::look(session, trees.as_ref()).await?,
+        None => None,
+    };
+    let beside = [
+        (StepKind::Syntax, CHANGED_FILES, changed),
+        (StepKind::ToolCalls, TOOL_CALLS, called),
+    ];
+    for (kind, target, finding) in beside {
+        if let Some(finding) = finding {
+            let step = Step::new(kind, target);
+            tell(&step, &finding, progress);
+            steps.push(step);
+            findings.push(finding);
+        }
     }
     let mut checks = records(&steps, findings);
     if verification.rerun_failed {

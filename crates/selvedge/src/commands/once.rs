@@ -81,6 +81,7 @@ pub(super) async fn once_unless(
         trees: None,
         protection: None,
         syntax: None,
+        session: None,
         task: String::new(),
         began: Timestamp::now(),
         baseline: Vec::new(),

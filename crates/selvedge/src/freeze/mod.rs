@@ -61,6 +61,7 @@ pub(crate) fn task(
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
         syntax: settings.syntax.clone(),
+        tool_calls: settings.tool_calls,
         protect,
         allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
@@ -190,9 +191,10 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
                 _ => Ok(()),
             }
         }
-        StepKind::Syntax => Err(CliError::usage(
-            "no check can be of the type `syntax`: it is looked at of its own accord",
-        )),
+        StepKind::Syntax | StepKind::ToolCalls => Err(CliError::usage(format!(
+            "no check can be of the type `{}`: it is looked at of its own accord",
+            step.kind.as_str()
+        ))),
         StepKind::FileExists | StepKind::GitClean | StepKind::Output => Ok(()),
     }
 }

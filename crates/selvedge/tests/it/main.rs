@@ -28,5 +28,6 @@ mod since;
 mod stage;
 mod survivors;
 mod syntax;
+mod tool_calls;
 mod trust;
 mod workspaces;

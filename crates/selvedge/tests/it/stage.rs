@@ -6,7 +6,6 @@ use selvedge_testkit::{Output, TestEnv};
 /// A repository with one commit, and everything of the program's inside one temporary directory.
 pub(crate) fn stage() -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    env.write("README", "a repository\n");
     env.repo();
     env
 }

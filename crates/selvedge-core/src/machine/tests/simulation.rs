@@ -93,6 +93,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         known_failures: KnownFailures::Block,
         rerun_failed: true,
         syntax: None,
+        tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: world.snapshots,

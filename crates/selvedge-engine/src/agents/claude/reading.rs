@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use selvedge_core::model::{Cost, MicroUsd, Usage};
+use selvedge_core::model::{Cost, MicroUsd, ToolCall, Usage};
 use selvedge_core::price::PriceTable;
 
-use super::record::{Ending, Message, Record, subject};
+use super::record::{Ending, Message, Record, said, subject, writes};
 use crate::activity::Activity;
-use crate::agents::claim::{bounded, shorten};
+use crate::agents::claim::{bounded, reason, shorten};
 
 /// Messages whose usage is kept apart, so that one that comes again is not counted again.
 const MESSAGES_REMEMBERED: usize = 1_000;
@@ -32,7 +32,8 @@ pub(in crate::agents) struct Reading {
     /// What the model said last.
     pub(super) text: String,
     usage: UsageByMessage,
-    running: BTreeMap<String, String>,
+    running: BTreeMap<String, ToolCall>,
+    pub(super) calls: Vec<ToolCall>,
     pub(super) tool_calls: u32,
     pub(super) tool_errors: u32,
     pub(super) api_retries: u32,
@@ -157,7 +158,13 @@ impl Reading {
                     self.tool_calls = self.tool_calls.saturating_add(1);
                     let subject = shorten(subject(block.input).trim(), SUBJECT_LIMIT);
                     if self.running.len() < TOOLS_REMEMBERED {
-                        self.running.insert(block.id, block.name.clone());
+                        let call = ToolCall {
+                            name: block.name.clone(),
+                            subject: subject.clone(),
+                            writes: writes(&block.name, block.input),
+                            ..ToolCall::default()
+                        };
+                        self.running.insert(block.id, call);
                     }
                     told(Activity::ToolStarted {
                         name: block.name,
@@ -173,11 +180,13 @@ impl Reading {
         for block in &message.content {
             if block.kind.as_deref() == Some("tool_result") {
                 self.tool_errors = self.tool_errors.saturating_add(u32::from(block.is_error));
-                let name = self.running.remove(&block.tool_use_id).unwrap_or_default();
+                let call = self.running.remove(&block.tool_use_id).unwrap_or_default();
                 told(Activity::ToolEnded {
-                    name,
+                    name: call.name.clone(),
                     ok: !block.is_error,
                 });
+                let error = block.is_error.then(|| reason(&said(block.content)));
+                ToolCall { error, ..call }.add(&mut self.calls);
             }
         }
     }

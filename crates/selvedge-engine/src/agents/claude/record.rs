@@ -84,6 +84,9 @@ pub(super) struct Block<'a> {
     /// `tool_result`.
     #[serde(deserialize_with = "lenient")]
     pub(super) is_error: bool,
+    /// `tool_result`: a text, or blocks of text.
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
 }
 
 /// The record that ends a session.
@@ -219,4 +222,41 @@ pub(super) fn subject(input: Option<&RawValue>) -> String {
         input.description,
     ];
     told.into_iter().flatten().next().unwrap_or_default()
+}
+
+/// The file that a tool writes; none where it is no tool that writes files.
+pub(super) fn writes(name: &str, input: Option<&RawValue>) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Input {
+        #[serde(deserialize_with = "lenient")]
+        file_path: Option<String>,
+        #[serde(deserialize_with = "lenient")]
+        notebook_path: Option<String>,
+    }
+    if !matches!(name, "Edit" | "MultiEdit" | "Write" | "NotebookEdit") {
+        return None;
+    }
+    let input: Input = serde_json::from_str(input?.get()).ok()?;
+    input.file_path.or(input.notebook_path)
+}
+
+/// What a tool said.
+pub(super) fn said(content: Option<&RawValue>) -> String {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Said {
+        Text(String),
+        Blocks(Vec<Part>),
+    }
+    #[derive(Deserialize)]
+    struct Part {
+        #[serde(default)]
+        text: String,
+    }
+    match content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+        Some(Said::Text(text)) => text,
+        Some(Said::Blocks(parts)) => parts.into_iter().map(|part| part.text).collect(),
+        None => String::new(),
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Usage};
+use selvedge_core::model::{
+    Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+};
 
 use super::reading::Reading;
 use super::verdict;
@@ -65,9 +67,22 @@ fn a_success_is_told_in_full() {
         turns: Some(3),
         tool_calls: 2,
         tool_errors: 1,
+        calls: outcome.calls.clone(),
         ..SessionOutcome::new(SessionStatus::Success)
     };
     assert_eq!(outcome, expect);
+    let told = |call: &ToolCall| {
+        (
+            call.name.clone(),
+            call.writes.is_some(),
+            call.error.is_some(),
+        )
+    };
+    let calls: Vec<_> = outcome.calls.iter().map(told).collect();
+    assert_eq!(
+        calls,
+        [("Write".into(), true, false), ("Bash".into(), false, true)]
+    );
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(super) fn outcome(
         turns: told.and_then(|ending| ending.num_turns),
         tool_calls: reading.tool_calls,
         tool_errors: reading.tool_errors,
+        calls: reading.calls.clone(),
         api_retries: reading.api_retries,
         unknown_records: reading.unknown_records,
         ..SessionOutcome::new(status)

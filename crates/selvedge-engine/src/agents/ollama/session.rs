@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::{SessionOutcome, SessionStatus, Usage};
+use selvedge_core::model::{self, SessionOutcome, SessionStatus, Usage};
 use selvedge_core::prompt::cannot_satisfy;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::transcript::Transcript;
 use super::wire::{Call, ChatRequest, Message, Options, Role, ToolCall};
 use super::{context, instructions, textual, tools};
 use crate::activity::{Activity, Progress};
-use crate::agents::claim::{bounded, shorten};
+use crate::agents::claim::{bounded, reason, shorten};
 use crate::agents::program::{cannot_write, output_name};
 use crate::agents::retry::{self, Backoff, Wait};
 use crate::agents::{self, SessionRequest};
@@ -60,6 +60,7 @@ struct Tally {
     turns: u32,
     tool_calls: u32,
     tool_errors: u32,
+    calls: Vec<model::ToolCall>,
     api_retries: u32,
 }
 
@@ -162,6 +163,7 @@ impl<'a> Session<'a> {
             turns: Some(self.tally.turns),
             tool_calls: self.tally.tool_calls,
             tool_errors: self.tally.tool_errors,
+            calls: self.tally.calls.clone(),
             api_retries: self.tally.api_retries,
             processes: self.tools.processes,
             duration_ms: u64::try_from(self.clocks.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -286,14 +288,23 @@ impl<'a> Session<'a> {
             let subject = shorten(tools::subject(call).trim(), SUBJECT);
             self.progress.activity(Activity::ToolStarted {
                 name: call.name.clone(),
-                subject,
+                subject: subject.clone(),
             });
-            let (ok, told) = match self.tools.answer(call, &self.clocks).await {
-                Answer::Done(told) => (true, told),
-                Answer::Failed(told) => (false, format!("ERROR: {told}")),
+            let (error, told) = match self.tools.answer(call, &self.clocks).await {
+                Answer::Done(told) => (None, told),
+                Answer::Failed(told) => (Some(reason(&told)), format!("ERROR: {told}")),
                 Answer::Over(outcome) => return Err(outcome),
             };
+            let ok = error.is_none();
             self.tally.tool_errors += u32::from(!ok);
+            let used = model::ToolCall {
+                name: call.name.clone(),
+                subject,
+                writes: tools::writes(call),
+                error,
+                redone: false,
+            };
+            used.add(&mut self.tally.calls);
             self.progress.activity(Activity::ToolEnded {
                 name: call.name.clone(),
                 ok,

@@ -141,6 +141,13 @@ pub(super) fn subject(call: &Call) -> String {
         .to_owned()
 }
 
+/// The file that a call writes; none where its tool writes none.
+pub(super) fn writes(call: &Call) -> Option<String> {
+    let is_write = matches!(&*call.name, "edit_file" | "write_file");
+    let path = Arguments::of(call).path().filter(|_| is_write)?;
+    Some(path.to_owned())
+}
+
 impl<'a> Tools<'a> {
     pub(super) fn new(request: &'a SessionRequest, answer_limit: usize) -> std::io::Result<Self> {
         let root = Arc::new(Root::open(&request.workspace)?);
