@@ -197,6 +197,10 @@ impl Site {
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
+        if self.workspace.is_some() {
+            // While the agent works; nothing waits for it.
+            drop(tokio::task::spawn_blocking(Protection::prepare));
+        }
         agent_for(&run.spec.agent)
             .run(&request, progress, cancel)
             .await

@@ -1,13 +1,18 @@
 //! A regular expression that is written in the code: compiled at its first use, once.
+//!
+//! Two thirds of what compiling one costs is Unicode's tables of letters, and an attempt waits for it.
+//! Whether a line matches is code's business and asked without them; what a group holds may be a name
+//! in any language.
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::{Regex, bytes};
 
 /// Matches nothing if it does not compile, which a debug build (and so every test) refuses.
 #[derive(Debug)]
 pub(super) struct Pattern {
     source: &'static str,
+    of_ascii: OnceLock<Option<bytes::Regex>>,
     regex: OnceLock<Option<Regex>>,
 }
 
@@ -15,6 +20,7 @@ impl Pattern {
     pub(super) const fn new(source: &'static str) -> Self {
         Self {
             source,
+            of_ascii: OnceLock::new(),
             regex: OnceLock::new(),
         }
     }
@@ -28,8 +34,15 @@ impl Pattern {
         self.regex.get_or_init(compile).as_ref()
     }
 
+    /// Letters, spaces and digits are those of ASCII, and case is ASCII's.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(text))
+        let compile = || {
+            let regex = bytes::RegexBuilder::new(self.source).unicode(false).build();
+            debug_assert!(regex.is_ok(), "{regex:?}");
+            regex.ok()
+        };
+        let regex = self.of_ascii.get_or_init(compile).as_ref();
+        regex.is_some_and(|regex| regex.is_match(text.as_bytes()))
     }
 
     /// The text of the first group that took part in the first match.

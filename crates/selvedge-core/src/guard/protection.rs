@@ -72,6 +72,12 @@ impl Protection {
         })
     }
 
+    /// Compiles the built-in globs ahead of time, which takes some milliseconds; otherwise the first
+    /// path that is held against them waits for it.
+    pub fn prepare() {
+        LazyLock::force(&BUILTIN);
+    }
+
     /// Whether the bytes of this path matter to [`super::inspect`]: it is protected, or it is text
     /// that the flags read. The caller may leave all others out.
     pub fn wants(&self, path: &str) -> bool {

@@ -235,7 +235,6 @@ pub(super) async fn look_at_all(
     cancel: &CancellationToken,
 ) -> Result<Vec<Finding>, CheckAborted> {
     let mut findings = Vec::with_capacity(steps.len());
-    let width = std::thread::available_parallelism().map_or(1, usize::from);
     for group in side_by_side(steps) {
         let first = findings.len();
         let found = stream::iter(group.iter().enumerate())
@@ -243,7 +242,7 @@ pub(super) async fn look_at_all(
                 let index = first + offset;
                 place.look(Numbered { index, step }, deadline, progress, cancel)
             })
-            .buffered(width)
+            .buffered(width(group))
             .collect::<Vec<_>>()
             .await;
         for finding in found {
@@ -251,6 +250,15 @@ pub(super) async fn look_at_all(
         }
     }
     Ok(findings)
+}
+
+/// How many of a group run at once. What the machine allows is read from files, so it is only asked
+/// where there is a choice.
+fn width(group: &[Step]) -> usize {
+    match group.len() {
+        0 | 1 => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    }
 }
 
 /// Cuts a plan into groups: neighbours that may run side by side, and every other step alone.

@@ -100,9 +100,12 @@ fn nibble(digit: u8) -> Option<u8> {
 impl fmt::Display for BlobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-        f.write_str(&digits.map(digit).collect::<String>())
+        let mut text = [0; HEX_DIGITS];
+        let (pairs, _) = text.as_chunks_mut::<2>();
+        for (pair, byte) in pairs.iter_mut().zip(self.0) {
+            *pair = [byte >> 4, byte & 0xf].map(|nibble| DIGITS[usize::from(nibble)]);
+        }
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
     }
 }
 

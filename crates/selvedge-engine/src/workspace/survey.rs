@@ -183,7 +183,7 @@ impl Walk<'_> {
             if entries.is_empty() {
                 self.found.empty.insert(folder.as_path().into());
             }
-            entries.sort_by_key(DirEntry::file_name);
+            entries.sort_by_cached_key(DirEntry::file_name);
             let mut below = Vec::new();
             for entry in entries {
                 let path = folder.join(entry.file_name());

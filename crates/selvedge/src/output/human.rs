@@ -61,6 +61,10 @@ impl<'a> Human<'a> {
     /// Something begins that takes time.
     fn begin(&self, what: &str) {
         let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+        if bar.is_hidden() {
+            // Nobody sees it turn: without a terminal it needs no thread.
+            return;
+        }
         if let Ok(style) =
             ProgressStyle::with_template("  {spinner} {msg} {prefix:.dim}{elapsed:.dim}")
         {
