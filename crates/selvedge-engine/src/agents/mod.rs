@@ -4,6 +4,7 @@
 //! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
 //! and jitter, and never counts as a verification retry.
 
+mod chat;
 mod claim;
 mod claude;
 mod command;

@@ -1,36 +1,30 @@
-//! A model behind Ollama's `/api/chat`, working in the repository through our own tools.
-//!
-//! A correction is a follow-up in the chat: system, task, the last answer, the correction, and
-//! never more than the latest attempt. A session that ends with mere talk has done nothing, so
-//! tool calls that the model wrote as plain text are taken for what they are, and a model that
-//! never used a tool is told so, once. Whether the work is right, the checks say.
+//! A model behind Ollama's `/api/chat`, in a [session of our own](super::chat).
 
 mod client;
-mod clocks;
-mod confined;
-mod context;
 mod endpoint;
-mod instructions;
-mod session;
-mod textual;
-mod tools;
-mod transcript;
 mod wire;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{Cost, SessionOutcome, SessionStatus};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use endpoint::Endpoint;
 
-use self::clocks::Clocks;
-use self::session::Session;
+use self::client::Client;
+use super::chat::{self, Habits};
 use super::claim::heed_refusal;
 use super::retry::Backoff;
 use super::{Agent, SessionRequest};
 use crate::activity::Progress;
+
+/// Turns of the model when no other limit is set.
+const TURNS: u32 = 20;
+/// Tokens of context that are asked for, if the model was made for as many. The servers' own
+/// default is a fraction of what this work needs; a larger one takes memory that may not be there.
+const CONTEXT: usize = 32_768;
+/// Sets another number, as it does for the server.
+const CONTEXT_VARIABLE: &str = "OLLAMA_CONTEXT_LENGTH";
 
 /// A model behind an Ollama server as an agent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,27 +66,18 @@ async fn work(
         Ok(endpoint) => endpoint,
         Err(error) => return failed(error.to_string()),
     };
-    let clocks = Clocks::start(request.limits, cancel);
-    let mut session = match Session::open(request, &endpoint, model, backoff, clocks, progress) {
-        Ok(session) => session,
-        Err(outcome) => return *outcome,
+    let client = match Client::new(&endpoint, model) {
+        Ok(client) => client,
+        Err(error) => return SessionOutcome::failed(SessionStatus::Infra, error.to_string()),
     };
-    let ending = session.converse().await;
-    let outcome = session.account(ending);
-    SessionOutcome {
-        model: Some(model.to_owned()),
-        cost: cost(model),
-        equivalent_claude_cost: PriceTable::built_in().equivalent_claude_cost(&outcome.usage),
-        ..outcome
-    }
+    let habits = Habits {
+        turns: TURNS,
+        context: asked_context(request).unwrap_or(CONTEXT),
+        backoff,
+    };
+    chat::work(request, &client, habits, progress, cancel).await
 }
 
-/// A model on one's own machine costs nothing. Ollama also passes on to models that it hosts, and
-/// what those cost it does not say.
-fn cost(model: &str) -> Cost {
-    if model.ends_with("-cloud") || model.ends_with(":cloud") {
-        Cost::UNKNOWN
-    } else {
-        Cost::ZERO
-    }
+fn asked_context(request: &SessionRequest) -> Option<usize> {
+    request.agent.env.get(CONTEXT_VARIABLE)?.trim().parse().ok()
 }

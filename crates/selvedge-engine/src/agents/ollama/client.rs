@@ -1,27 +1,23 @@
-//! One question to the model server and its answer, read as it streams. The ways in which that
-//! fails are told apart here, because they call for different things: start the server, pull the
-//! model, ask again, or give up.
+//! Ollama's API: one question to the server and its answer, read as it streams.
 
-use std::sync::Once;
-use std::time::Duration;
-
-use futures_util::{Stream, StreamExt};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, StatusCode};
-use selvedge_core::model::Usage;
+use selvedge_core::model::{Cost, Usage};
 use serde::Serialize;
 use serde_json::json;
 
-use super::clocks::{Clocks, Stopped};
 use super::endpoint::Endpoint;
-use super::wire::{Call, ChatRequest, Chunk, ErrorBody, Shown};
-use crate::agents::retry::{is_transient, retry_after};
+use super::wire::{ChatRequest, Chunk, ErrorBody, Options, Shown};
+use crate::agents::chat::clocks::{Clocks, Stopped};
+use crate::agents::chat::model::{About, ChatError, Model, Question, Reply, chain, http};
+use crate::agents::retry::retry_after;
 
 /// Bytes of one answer: far beyond what `num_predict` lets a model say.
 const ANSWER_LIMIT: usize = 8 << 20;
 /// Bytes of an error's body that are read.
 const ERROR_LIMIT: usize = 64 << 10;
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Speaks to one model server.
 #[derive(Debug)]
@@ -31,81 +27,41 @@ pub(super) struct Client<'a> {
     model: &'a str,
 }
 
-/// What the model answered.
-#[derive(Debug, Default)]
-pub(super) struct Reply {
-    pub(super) content: String,
-    pub(super) calls: Vec<Call>,
-    pub(super) usage: Usage,
-    /// It ran into the limit on its length and is not complete.
-    pub(super) is_cut: bool,
-}
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ChatError {
-    /// Nobody listens there.
-    #[error("no model server answers at {address}: start it with `ollama serve` ({cause})")]
-    Refused { address: String, cause: String },
-    /// The server does not have the model.
-    #[error("the model server has no model `{model}`: get it with `ollama pull {model}`")]
-    NoModel { model: String },
-    /// Any other HTTP error.
-    #[error("the model server answered {status}: {message}")]
-    Rejected {
-        status: u16,
-        message: String,
-        retry_after: Option<Duration>,
-    },
-    /// The answer began and did not end.
-    #[error("the model server's answer broke off: {0}")]
-    BrokenOff(String),
-    /// No HTTP client could be made.
-    #[error("no HTTP client: {0}")]
-    NoClient(String),
-    /// A clock or the caller ended the wait.
-    #[error("stopped")]
-    Stopped(Stopped),
-}
-
-impl From<Stopped> for ChatError {
-    fn from(stopped: Stopped) -> Self {
-        Self::Stopped(stopped)
-    }
-}
-
-impl ChatError {
-    /// Whether asking again may help. A server that has answered before may be starting anew; one
-    /// that never has is not there.
-    pub(super) fn is_passing(&self, has_answered: bool) -> bool {
-        match self {
-            Self::Refused { .. } => has_answered,
-            Self::Rejected { status, .. } => is_transient(*status),
-            Self::BrokenOff(_) => true,
-            Self::NoModel { .. } | Self::NoClient(_) | Self::Stopped(_) => false,
-        }
+impl Model for Client<'_> {
+    fn name(&self) -> &str {
+        self.model
     }
 
-    /// How long the server asks to be left alone.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Rejected { retry_after, .. } => *retry_after,
-            _ => None,
+    fn about<'a>(&'a self, clocks: &'a Clocks<'_>) -> BoxFuture<'a, Result<About, ChatError>> {
+        let about = |shown: Shown| About {
+            context: shown.context_length(),
+            has_tools: shown.has_tools(),
+        };
+        self.show(clocks).map(move |shown| shown.map(about)).boxed()
+    }
+
+    fn turn<'a>(
+        &'a self,
+        question: Question<'a>,
+        clocks: &'a Clocks<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ChatError>> {
+        self.chat(question, clocks).boxed()
+    }
+
+    /// A model on one's own machine costs nothing. Ollama also passes on to models that it hosts, and
+    /// what those cost it does not say.
+    fn cost(&self, _: &Usage) -> Cost {
+        if self.model.ends_with("-cloud") || self.model.ends_with(":cloud") {
+            Cost::UNKNOWN
+        } else {
+            Cost::ZERO
         }
     }
 }
 
 impl<'a> Client<'a> {
     pub(super) fn new(endpoint: &'a Endpoint, model: &'a str) -> Result<Self, ChatError> {
-        install_crypto();
-        let mut builder = reqwest::Client::builder().connect_timeout(CONNECT_WITHIN);
-        if endpoint.is_local() {
-            // A proxy reaches its own loopback, not ours.
-            builder = builder.no_proxy();
-        }
-        let http = builder
-            .build()
-            .map_err(|error| ChatError::NoClient(chain(&error)))?;
+        let http = http(endpoint.is_local())?;
         Ok(Self {
             http,
             endpoint,
@@ -115,7 +71,7 @@ impl<'a> Client<'a> {
 
     /// What the server knows of the model. Servers that are only like Ollama may not have this
     /// call: then nothing is known.
-    pub(super) async fn show(&self, clocks: &Clocks<'_>) -> Result<Shown, ChatError> {
+    async fn show(&self, clocks: &Clocks<'_>) -> Result<Shown, ChatError> {
         match self
             .post("/api/show", &json!({ "model": self.model }), clocks)
             .await
@@ -130,12 +86,19 @@ impl<'a> Client<'a> {
     }
 
     /// Asks, and reads the answer to its end.
-    pub(super) async fn chat(
-        &self,
-        request: &ChatRequest<'_>,
-        clocks: &Clocks<'_>,
-    ) -> Result<Reply, ChatError> {
-        let response = self.post("/api/chat", request, clocks).await?;
+    async fn chat(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
+        let request = ChatRequest {
+            model: self.model,
+            messages: question.messages,
+            tools: question.tools,
+            format: question.schema,
+            stream: true,
+            options: Options {
+                num_ctx: question.window.context,
+                num_predict: question.window.answer,
+            },
+        };
+        let response = self.post("/api/chat", &request, clocks).await?;
         read(response.bytes_stream(), clocks).await
     }
 
@@ -152,6 +115,7 @@ impl<'a> Client<'a> {
                 let address = self.endpoint.name().to_owned();
                 return Err(ChatError::Refused {
                     address,
+                    hint: ": start it with `ollama serve`",
                     cause: chain(&error),
                 });
             }
@@ -169,6 +133,7 @@ impl<'a> Client<'a> {
         if status == StatusCode::NOT_FOUND && message.contains("model") {
             return Err(ChatError::NoModel {
                 model: self.model.to_owned(),
+                hint: format!(": get it with `ollama pull {}`", self.model),
             });
         }
         Err(ChatError::Rejected {
@@ -266,26 +231,6 @@ impl Reply {
         }
         Ok(chunk.done)
     }
-}
-
-/// An error with its causes: reqwest's own words say only that something failed.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        said = format!("{said}: {error}");
-        cause = error.source();
-    }
-    said
-}
-
-/// TLS needs a provider of cryptography, chosen once for the whole program.
-fn install_crypto() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // It fails only when the program has already chosen one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
 }
 
 #[cfg(test)]

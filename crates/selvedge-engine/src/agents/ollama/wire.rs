@@ -1,8 +1,10 @@
 //! Ollama's `/api/chat` as types: what is sent, and what is read of the answer. Every field of the
 //! answer may be missing.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::agents::chat::conversation::{Message, ToolCall};
 
 /// One request.
 #[derive(Debug, Serialize)]
@@ -25,53 +27,6 @@ pub(super) struct Options {
     pub(super) num_ctx: usize,
     /// Tokens of one answer at most: a small model may never stop.
     pub(super) num_predict: usize,
-}
-
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Role {
-    System,
-    User,
-    Assistant,
-    Tool,
-}
-
-/// One message of the conversation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Message {
-    pub(super) role: Role,
-    pub(super) content: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<ToolCall>,
-    /// On a tool's answer: which tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_name: Option<String>,
-}
-
-impl Message {
-    pub(super) fn new(role: Role, content: impl Into<String>) -> Self {
-        Self {
-            role,
-            content: content.into(),
-            tool_calls: Vec::new(),
-            tool_name: None,
-        }
-    }
-}
-
-/// The model wants to use a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct ToolCall {
-    pub(super) function: Call,
-}
-
-/// Which tool, on what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Call {
-    pub(super) name: String,
-    #[serde(default, deserialize_with = "object_or_its_text")]
-    pub(super) arguments: Map<String, Value>,
 }
 
 /// One line of the answer.
@@ -124,15 +79,4 @@ impl Shown {
             .as_ref()
             .is_none_or(|all| all.iter().any(|one| one == "tools"))
     }
-}
-
-/// Arguments as an object; or as its JSON text, which is how OpenAI's API has it.
-pub(super) fn object_or_its_text<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Map<String, Value>, D::Error> {
-    Ok(match Value::deserialize(deserializer)? {
-        Value::Object(arguments) => arguments,
-        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
-        _ => Map::new(),
-    })
 }

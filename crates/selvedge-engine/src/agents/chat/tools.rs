@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::arguments::Arguments;
 use super::clocks::Clocks;
 use super::confined::Root;
-use super::wire::Call;
+use super::conversation::Call;
 use crate::agents::SessionRequest;
 
 /// What came of a call.

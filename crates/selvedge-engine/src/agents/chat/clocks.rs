@@ -9,7 +9,7 @@ use crate::agents::program::ran_out;
 
 /// Watches over everything that a session waits for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clocks<'a> {
+pub(in crate::agents) struct Clocks<'a> {
     limits: SessionLimits,
     started: Instant,
     cancel: &'a CancellationToken,
@@ -17,14 +17,14 @@ pub(super) struct Clocks<'a> {
 
 /// Why a wait was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopped {
+pub(in crate::agents) enum Stopped {
     TimedOut,
     Silent,
     Cancelled,
 }
 
 impl<'a> Clocks<'a> {
-    pub(super) fn start(limits: SessionLimits, cancel: &'a CancellationToken) -> Self {
+    pub(in crate::agents) fn start(limits: SessionLimits, cancel: &'a CancellationToken) -> Self {
         Self {
             limits,
             started: Instant::now(),
@@ -33,7 +33,10 @@ impl<'a> Clocks<'a> {
     }
 
     /// Waits for `work`, unless a clock or the caller ends it first. Every wait begins a silence.
-    pub(super) async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+    pub(in crate::agents) async fn watch<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Stopped> {
         let silence = Duration::from_millis(self.limits.silence_ms);
         tokio::select! {
             biased;
@@ -44,20 +47,20 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    pub(super) fn wall_left(&self) -> Duration {
+    pub(in crate::agents) fn wall_left(&self) -> Duration {
         Duration::from_millis(self.limits.wall_ms).saturating_sub(self.started.elapsed())
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(in crate::agents) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    pub(super) fn cancel(&self) -> &'a CancellationToken {
+    pub(in crate::agents) fn cancel(&self) -> &'a CancellationToken {
         self.cancel
     }
 
     /// The outcome of a session that was so stopped.
-    pub(super) fn outcome(&self, stopped: Stopped) -> SessionOutcome {
+    pub(in crate::agents) fn outcome(&self, stopped: Stopped) -> SessionOutcome {
         match stopped {
             Stopped::TimedOut => ran_out(self.limits.wall_ms, "no end"),
             Stopped::Silent => ran_out(self.limits.silence_ms, "no answer"),

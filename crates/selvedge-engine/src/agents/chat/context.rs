@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::wire::{Message, Role};
+use super::conversation::{Message, Role};
 
 /// Bytes that one token stands for, at least: prose has more, code about as many.
 pub(super) const BYTES_PER_TOKEN: usize = 3;
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::agents::ollama::wire::{Call, ToolCall};
+    use crate::agents::chat::conversation::{Call, ToolCall};
 
     const OPENING: usize = 2;
 
@@ -137,6 +137,7 @@ mod tests {
             let call = Call {
                 name: "write_file".into(),
                 arguments,
+                ..Call::default()
             };
             let mut turn = Message::new(Role::Assistant, format!("turn {number}"));
             turn.tool_calls = vec![ToolCall { function: call }];

@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::{self, SessionOutcome, SessionStatus, Usage};
+use selvedge_core::model::{self as core, Cost, SessionOutcome, SessionStatus, Usage};
+use selvedge_core::price::PriceTable;
 use selvedge_core::prompt::cannot_satisfy;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use super::client::{ChatError, Client, Reply};
 use super::clocks::{Clocks, Stopped};
-use super::endpoint::Endpoint;
+use super::conversation::{Call, Message, Role, ToolCall};
+use super::model::{ChatError, Model, Question, Reply, Window};
 use super::tools::{Answer, Tools};
 use super::transcript::Transcript;
-use super::wire::{Call, ChatRequest, Message, Options, Role, ToolCall};
 use super::{context, instructions, textual, tools};
 use crate::activity::{Activity, Progress};
 use crate::agents::claim::{bounded, reason, shorten};
@@ -20,13 +21,6 @@ use crate::agents::program::{cannot_write, output_name};
 use crate::agents::retry::{self, Backoff, Wait};
 use crate::agents::{self, SessionRequest};
 
-/// Turns of the model when no other limit is set.
-const DEFAULT_TURNS: u32 = 20;
-/// Tokens of context that are asked for, if the model was made for as many. The servers' own
-/// default is a fraction of what this work needs; a larger one takes memory that may not be there.
-const DEFAULT_CONTEXT: usize = 32_768;
-/// Sets another number, as it does for the server.
-const CONTEXT_VARIABLE: &str = "OLLAMA_CONTEXT_LENGTH";
 /// Bytes of a tool's answer.
 const ANSWER_LIMIT: usize = 12 << 10;
 /// Characters of what the attempt before said.
@@ -34,21 +28,31 @@ const PREVIOUS_OUTPUT: usize = 4_000;
 /// Characters of a tool's subject that are shown.
 const SUBJECT: usize = 120;
 
+/// What differs from one kind of server to another.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::agents) struct Habits {
+    /// Turns of the model when no other limit is set.
+    pub(in crate::agents) turns: u32,
+    /// The longest conversation that is asked for.
+    pub(in crate::agents) context: usize,
+    /// Waits between tries.
+    pub(in crate::agents) backoff: Backoff,
+}
+
 /// One session.
-pub(super) struct Session<'a> {
+struct Session<'a> {
     request: &'a SessionRequest,
-    model: &'a str,
-    backoff: Backoff,
+    model: &'a dyn Model,
+    habits: Habits,
     clocks: Clocks<'a>,
     progress: &'a dyn Progress,
-    client: Client<'a>,
     tools: Tools<'a>,
     transcript: Transcript,
     messages: Vec<Message>,
     /// How many of them open the conversation and are never shortened.
     opening: usize,
     described: Option<Value>,
-    options: Options,
+    window: Window,
     has_answered: bool,
     tally: Tally,
 }
@@ -60,19 +64,35 @@ struct Tally {
     turns: u32,
     tool_calls: u32,
     tool_errors: u32,
-    calls: Vec<model::ToolCall>,
+    calls: Vec<core::ToolCall>,
     api_retries: u32,
 }
 
 /// How the conversation ended.
-pub(super) type Ending = Result<String, Box<SessionOutcome>>;
+type Ending = Result<String, Box<SessionOutcome>>;
+
+/// Carries out one session.
+pub(in crate::agents) async fn work(
+    request: &SessionRequest,
+    model: &dyn Model,
+    habits: Habits,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> SessionOutcome {
+    let clocks = Clocks::start(request.limits, cancel);
+    let mut session = match Session::open(request, model, habits, clocks, progress) {
+        Ok(session) => session,
+        Err(outcome) => return *outcome,
+    };
+    let ending = session.converse().await;
+    session.account(ending)
+}
 
 impl<'a> Session<'a> {
-    pub(super) fn open(
+    fn open(
         request: &'a SessionRequest,
-        endpoint: &'a Endpoint,
-        model: &'a str,
-        backoff: Backoff,
+        model: &'a dyn Model,
+        habits: Habits,
         clocks: Clocks<'a>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Box<SessionOutcome>> {
@@ -83,33 +103,29 @@ impl<'a> Session<'a> {
             let error = format!("cannot open {}: {error}", request.workspace.display());
             SessionOutcome::failed(SessionStatus::Infra, error)
         })?;
-        let client = Client::new(endpoint, model)
-            .map_err(|error| SessionOutcome::failed(SessionStatus::Infra, error.to_string()))?;
-        let context = asked_context(request).unwrap_or(DEFAULT_CONTEXT);
         Ok(Self {
             request,
             model,
-            backoff,
+            habits,
             clocks,
             progress,
-            client,
             tools,
             transcript,
             messages: Vec::new(),
             opening: 0,
             described: (request.role == agents::Role::Worker).then(tools::described),
-            options: options(context),
+            window: window(habits.context),
             has_answered: false,
             tally: Tally::default(),
         })
     }
 
     /// Carries the conversation to its end: the model's last words, or what else ended it.
-    pub(super) async fn converse(&mut self) -> Ending {
+    async fn converse(&mut self) -> Ending {
         self.learn_about_model().await?;
         self.begin()?;
         let mut was_told_off = false;
-        let limit = self.request.limits.max_turns.unwrap_or(DEFAULT_TURNS);
+        let limit = self.request.limits.max_turns.unwrap_or(self.habits.turns);
         while self.tally.turns < limit {
             let reply = self.ask().await?;
             self.tally.turns += 1;
@@ -147,7 +163,7 @@ impl<'a> Session<'a> {
     }
 
     /// The session's account of itself.
-    pub(super) fn account(&self, ending: Ending) -> SessionOutcome {
+    fn account(&self, ending: Ending) -> SessionOutcome {
         let outcome = match ending {
             Ok(said) => SessionOutcome {
                 text: bounded(&said),
@@ -158,7 +174,11 @@ impl<'a> Session<'a> {
                 ..*outcome
             },
         };
+        let usage = &self.tally.usage;
         SessionOutcome {
+            model: Some(self.model.name().to_owned()),
+            cost: self.model.cost(usage),
+            equivalent_claude_cost: PriceTable::built_in().equivalent_claude_cost(usage),
             usage: self.tally.usage,
             turns: Some(self.tally.turns),
             tool_calls: self.tally.tool_calls,
@@ -174,19 +194,19 @@ impl<'a> Session<'a> {
 
     /// Fits the window to the model, and falls back to written calls where it has no others.
     async fn learn_about_model(&mut self) -> Result<(), Box<SessionOutcome>> {
-        let shown = match self.client.show(&self.clocks).await {
-            Ok(shown) => shown,
+        let about = match self.model.about(&self.clocks).await {
+            Ok(about) => about,
             Err(error) => return Err(self.gave_up(&error)),
         };
         self.has_answered = true;
-        if let Some(length) = shown.context_length() {
-            self.options = options(self.options.num_ctx.min(length));
+        if let Some(length) = about.context {
+            self.window = window(self.window.context.min(length));
         }
-        if !self.judges() && !shown.has_tools() {
+        if !self.judges() && !about.has_tools {
             self.described = None;
             let note = format!(
                 "{} has no tool calls of its own; it is asked to write them",
-                self.model
+                self.model.name()
             );
             self.progress.activity(Activity::Note(note));
         }
@@ -231,19 +251,19 @@ impl<'a> Session<'a> {
 
     /// Asks for the next turn; again, while what goes wrong may pass.
     async fn ask(&mut self) -> Result<Reply, Box<SessionOutcome>> {
-        let budget = (self.options.num_ctx - self.options.num_predict) * context::BYTES_PER_TOKEN;
+        self.has_money_left()?;
+        let Window { context, answer } = self.window;
+        let budget = (context - answer) * context::BYTES_PER_TOKEN;
         context::fit(&mut self.messages, self.opening, budget);
         let granted = self.request.agent.api_retries;
         for retry in 1_u32.. {
-            let request = ChatRequest {
-                model: self.model,
+            let question = Question {
                 messages: &self.messages,
                 tools: self.described.as_ref(),
-                format: self.judges().then(selvedge_core::gate::schema),
-                stream: true,
-                options: self.options,
+                schema: self.judges().then(selvedge_core::gate::schema),
+                window: self.window,
             };
-            let error = match self.client.chat(&request, &self.clocks).await {
+            let error = match self.model.turn(question, &self.clocks).await {
                 Ok(reply) => {
                     self.has_answered = true;
                     self.tally.usage = self.tally.usage + reply.usage;
@@ -255,11 +275,27 @@ impl<'a> Session<'a> {
                 return Err(self.gave_up(&error));
             }
             let delay = self
+                .habits
                 .backoff
                 .delay(retry, error.retry_after(), retry::random());
             self.wait(retry, delay, &error).await?;
         }
         Err(Box::new(SessionOutcome::new(SessionStatus::Failed)))
+    }
+
+    /// The cap is asked for before each turn; what one turn may cost more is not known before.
+    fn has_money_left(&self) -> Result<(), Box<SessionOutcome>> {
+        let spent: Cost = self.model.cost(&self.tally.usage);
+        match self.request.cost_left {
+            Some(left) if spent.at_least() >= left => {
+                let error = "nothing is left of the run's budget".to_owned();
+                Err(Box::new(SessionOutcome::failed(
+                    SessionStatus::Budget,
+                    error,
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn wait(
@@ -297,7 +333,7 @@ impl<'a> Session<'a> {
             };
             let ok = error.is_none();
             self.tally.tool_errors += u32::from(!ok);
-            let used = model::ToolCall {
+            let used = core::ToolCall {
                 name: call.name.clone(),
                 subject,
                 writes: tools::writes(call),
@@ -309,9 +345,11 @@ impl<'a> Session<'a> {
                 name: call.name.clone(),
                 ok,
             });
-            let mut answer = Message::new(Role::Tool, told);
-            answer.tool_name = Some(call.name.clone());
-            self.say(answer)?;
+            self.say(Message {
+                tool_name: Some(call.name.clone()),
+                tool_call_id: call.id.clone(),
+                ..Message::new(Role::Tool, told)
+            })?;
         }
         Ok(())
     }
@@ -356,15 +394,11 @@ fn turn(said: &str, calls: &[Call]) -> Message {
     }
 }
 
-fn options(num_ctx: usize) -> Options {
-    Options {
-        num_ctx,
-        num_predict: num_ctx / 4,
+fn window(context: usize) -> Window {
+    Window {
+        context,
+        answer: context / 4,
     }
-}
-
-fn asked_context(request: &SessionRequest) -> Option<usize> {
-    request.agent.env.get(CONTEXT_VARIABLE)?.trim().parse().ok()
 }
 
 fn end_of(text: &str) -> &str {

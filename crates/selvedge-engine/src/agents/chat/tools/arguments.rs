@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::wire::Call;
+use super::super::conversation::Call;
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::wire::Call;
+use super::conversation::Call;
 
 /// Bytes of an answer that are searched.
 const SEARCHED: usize = 256 << 10;
@@ -88,6 +88,7 @@ fn call(value: &Value) -> Option<Call> {
     Some(Call {
         name: name.to_owned(),
         arguments,
+        ..Call::default()
     })
 }
 
@@ -105,6 +106,7 @@ fn tagged(text: &str) -> Option<(Vec<Call>, usize)> {
         vec![Call {
             name: name.trim().to_owned(),
             arguments,
+            ..Call::default()
         }],
         read,
     ))

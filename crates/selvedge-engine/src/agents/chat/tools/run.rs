@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_core::model::{Processes, SessionOutcome, SessionStatus};
 
 use super::super::clocks::{Clocks, Stopped};
-use super::super::wire::Call;
+use super::super::conversation::Call;
 use super::arguments::Arguments;
 use super::{Answer, Tools, head_and_tail};
 use crate::agents::{env, program};
