@@ -10,9 +10,9 @@ use crate::analysis::Analysis;
 use crate::clean::{Cleaner, Piece, Prefixes, lines};
 use crate::fallback::{Recent, Telling};
 use crate::findings::Findings;
-use crate::formats::Formats;
+use crate::formats::{Claim, Formats};
 use crate::last_green::LastGreen;
-use crate::line::Line;
+use crate::line::{Line, Signals};
 use crate::scan::scan;
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
@@ -189,9 +189,18 @@ impl Reader {
             let end = start + trimmed.len();
             self.number += 1;
             self.keep_whole(text);
-            let signals = found.signals(end - text.len(), end);
+            let passed = self.formats.passed(text, &mut self.findings);
+            let signals = if passed {
+                Signals::NONE
+            } else {
+                found.signals(end - text.len(), end)
+            };
             let line = Line::new(self.number, text, heading, signals, asked);
-            let claim = self.formats.line(&line, &mut self.findings);
+            let claim = if passed {
+                Claim::Noise
+            } else {
+                self.formats.line(&line, &mut self.findings)
+            };
             self.telling.line(&line, claim, &mut recent);
             if line.indent() == 0 && !line.is_blank() {
                 heading = Some(text)

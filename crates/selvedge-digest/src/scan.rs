@@ -1,13 +1,13 @@
 //! One scan over a whole block of lines for what tells: words of trouble, and places in files.
 //!
 //! It decides who looks at a line at all: most lines of a log bear no signal, and for those little
-//! more than the scan is paid. Invariant: the block is searched once, from its start to its end,
-//! however its lines are asked for.
+//! more than the scan is paid. Invariant: no part of the block is searched twice, however its lines
+//! are asked for; and where no line is asked for, nothing is.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::line::Signals;
 
@@ -16,98 +16,117 @@ pub(crate) type Word = (Range<usize>, Signals);
 
 /// The telling words in a stretch of text.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = Word> {
-    WORDS.find_iter(text).map(|word| {
-        let (_, signals) = TABLE[word.pattern().as_usize()];
-        (word.range(), signals)
-    })
+    WORDS.find_iter(text).map(named)
+}
+
+fn named(word: Match) -> Word {
+    let (_, signals) = TABLE[word.pattern().as_usize()];
+    (word.range(), signals)
 }
 
 /// Scans a block of lines.
-pub(crate) fn scan(block: &str) -> Scan<'_, impl Iterator<Item = Word>> {
-    let mut words = words(block.as_bytes());
+pub(crate) fn scan(block: &str) -> Scan<'_> {
     Scan {
-        word: words.next().unwrap_or(NO_WORD),
-        words,
-        places: Places::new(block.as_bytes()),
+        text: block.as_bytes(),
+        end: 0,
+        word: NO_WORD,
+        place: usize::MAX,
     }
 }
+
+/// How much is searched together, in bytes: enough for the search to be fast, and little where the
+/// lines that follow need none.
+const STRETCH: usize = 4 << 10;
 
 /// What comes after the last word.
 const NO_WORD: Word = (usize::MAX..usize::MAX, Signals::NONE);
 
 /// What tells in a block, found while its lines are asked for.
-pub(crate) struct Scan<'a, W> {
-    /// The next word, and those after it.
+pub(crate) struct Scan<'a> {
+    text: &'a [u8],
+    /// Where the stretch ends that is searched; it is one of whole lines.
+    end: usize,
+    /// The first word of the stretch that was not asked for yet.
     word: Word,
-    words: W,
-    places: Places<'a>,
+    /// Where the first such colon or parenthesis stands before a digit.
+    place: usize,
 }
 
-impl<W: Iterator<Item = Word>> Scan<'_, W> {
-    /// What stands between these bytes of the block; to be asked for line after line.
+impl Scan<'_> {
+    /// What stands between these bytes of the block; to be asked for line after line, but for those
+    /// of which it is known already.
     #[inline]
     pub(crate) fn signals(&mut self, start: usize, end: usize) -> Signals {
+        if self.end < end {
+            self.end = self.end_of_stretch(end);
+            self.word = self.word_from(start);
+            self.place = self.place_from(start);
+        }
         let mut found = Signals::NONE;
         while self.word.0.start < end {
             let (word, signals) = &self.word;
             if start <= word.start && word.end <= end {
                 found = found.with(*signals);
             }
-            self.word = self.words.next().unwrap_or(NO_WORD);
+            self.word = self.word_from(word.end.max(start));
         }
-        if self.places.stand_within(start, end) {
+        if self.place < start {
+            self.place = self.place_from(start);
+        }
+        // The digit, too, is to stand within.
+        if self.place.saturating_add(1) < end {
             found = found.with(Signals::PLACE);
         }
         found
     }
-}
 
-/// Where a colon or a parenthesis stands before a digit.
-struct Places<'a> {
-    text: &'a [u8],
-    /// The first of them after what was asked for.
-    next: usize,
-}
-
-impl<'a> Places<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        let next = place(text);
-        Self { text, next }
+    /// Where the last line ends that begins within a stretch whose first line ends here.
+    fn end_of_stretch(&self, end: usize) -> usize {
+        let least = end.saturating_add(STRETCH);
+        let rest = self.text.get(least..).unwrap_or_default();
+        memchr::memchr(b'\n', rest).map_or(self.text.len(), |newline| least + newline)
     }
 
-    #[inline]
-    fn stand_within(&mut self, start: usize, end: usize) -> bool {
-        if self.next < start {
-            let rest = self.text.get(start..).unwrap_or_default();
-            self.next = place(rest).saturating_add(start);
-        }
-        // The digit, too, is to stand within.
-        self.next.saturating_add(1) < end
+    fn word_from(&self, start: usize) -> Word {
+        let rest = Input::new(self.text).span(start..self.end);
+        WORDS.find(rest).map_or(NO_WORD, named)
+    }
+
+    fn place_from(&self, start: usize) -> usize {
+        let rest = self.text.get(start..self.end).unwrap_or_default();
+        place(rest).saturating_add(start)
     }
 }
 
 /// Loops over so many bytes, without a branch in them, become a few instructions.
 const LANES: usize = 32;
+/// So many are looked at together where it is known that there is one.
+const FEW: usize = 8;
 
-/// Where the first place stands; beyond all text if there is none.
+/// Where the first colon or parenthesis stands before a digit; beyond all text if there is none.
 fn place(text: &[u8]) -> usize {
     let (Some((_, marks)), Some((_, digits))) = (text.split_last(), text.split_first()) else {
         return usize::MAX;
     };
-    let (marks_by_lanes, _) = marks.as_chunks::<LANES>();
-    let (digits_by_lanes, _) = digits.as_chunks::<LANES>();
-    let without = marks_by_lanes
-        .iter()
-        .zip(digits_by_lanes)
-        .take_while(|(marks, digits)| !place_in(marks, digits))
-        .count();
-    let from = without * LANES;
-    let mut rest = marks[from..].iter().zip(&digits[from..]);
+    let from = without::<LANES>(marks, digits);
+    let (marks, digits) = (&marks[from..], &digits[from..]);
+    let near = without::<FEW>(marks, digits);
+    let mut rest = marks[near..].iter().zip(&digits[near..]);
     rest.position(|(&mark, &digit)| is_place(mark, digit) != 0)
-        .map_or(usize::MAX, |at| from + at)
+        .map_or(usize::MAX, |at| from + near + at)
 }
 
-fn place_in(marks: &[u8; LANES], digits: &[u8; LANES]) -> bool {
+/// How many bytes at the beginning are without a place, in steps of so many.
+fn without<const STEP: usize>(marks: &[u8], digits: &[u8]) -> usize {
+    let (marks, _) = marks.as_chunks::<STEP>();
+    let (digits, _) = digits.as_chunks::<STEP>();
+    let steps = marks.iter().zip(digits);
+    STEP * steps
+        .take_while(|(marks, digits)| !place_in(*marks, *digits))
+        .count()
+}
+
+fn place_in(marks: &[u8], digits: &[u8]) -> bool {
     let pairs = marks.iter().zip(digits);
     pairs.fold(0, |found, (&mark, &digit)| found | is_place(mark, digit)) != 0
 }
@@ -220,6 +239,22 @@ mod tests {
             let found = signals(&text);
             let told: Vec<_> = found.into_iter().filter(|s| *s != Signals::NONE).collect();
             assert_eq!(told, [Signals::PLACE, Signals::ERROR, Signals::PLACE]);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_not_asked_for_change_nothing() {
+        let text = "nothing at all\nit failed\nat a.c:7\n(no place\n".repeat(1000);
+        let all = signals(&text);
+        for step in [2, 3, 5, 130, 999] {
+            let (mut scan, mut start) = (scan(&text), 0);
+            for (number, line) in text.split('\n').enumerate() {
+                let end = start + line.len();
+                if number % step == 1 {
+                    assert_eq!(scan.signals(start, end), all[number]);
+                }
+                start = end + 1;
+            }
         }
     }
 

@@ -32,7 +32,7 @@ impl Prefixes {
     pub(crate) fn strip<'a>(&mut self, line: &'a str) -> &'a str {
         let line = self.strip_name(line);
         let line = if self.tabs { strip_job(line) } else { line };
-        if !line.starts_with(|first: char| first.is_ascii_digit() || first == '[') {
+        if !matches!(line.as_bytes(), [b'0'..=b'9' | b'[', ..]) {
             // A blank line says nothing about whether lines bear a time.
             if !line.is_empty() {
                 self.time_streaks = [0; 2];
@@ -44,13 +44,19 @@ impl Prefixes {
         strip_time(&mut self.time_streaks[1], line)
     }
 
+    #[inline]
     fn strip_name<'a>(&mut self, line: &'a str) -> &'a str {
-        let Some((name, rest)) = split_name(line) else {
-            return line;
-        };
+        match split_name(line) {
+            Some((name, rest)) if self.is_proven(name) => rest,
+            _ => line,
+        }
+    }
+
+    /// Whether the name of a task was seen often enough, this time included.
+    fn is_proven(&mut self, name: &str) -> bool {
         if let Some((_, seen)) = self.names.iter_mut().find(|(known, _)| known == name) {
             *seen = seen.saturating_add(1);
-            return if *seen > PROVEN_NAME { rest } else { line };
+            return *seen > PROVEN_NAME;
         }
         if self.names.len() == NAMES {
             let rarest = self
@@ -63,7 +69,7 @@ impl Prefixes {
             }
         }
         self.names.push((name.to_owned(), 1));
-        line
+        false
     }
 }
 
@@ -165,22 +171,14 @@ fn shaped(text: &str, shape: &str) -> Option<usize> {
 
 /// Splits a line into the name of a task and its text: `web-1  | text`, `app:build: text`,
 /// `#12 3.456 text`.
+#[inline]
 fn split_name(line: &str) -> Option<(&str, &str)> {
-    let first = line.bytes().next()?;
-    if first == b'#' {
-        let space = line.find(' ')?;
-        let step = line[1..space].bytes().all(|b| b.is_ascii_digit()) && space > 1;
-        let seconds = &line[space + 1..];
-        let end = seconds.find(' ').filter(|_| step)?;
-        let number = seconds[..end]
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b == b'.');
-        return (number && end > 0).then(|| (&line[..space], &seconds[end + 1..]));
-    }
-    if !(first.is_ascii_alphabetic() || first == b'@') {
-        return None;
-    }
     let bytes = line.as_bytes();
+    match bytes {
+        [b'a'..=b'z' | b'A'..=b'Z' | b'@', ..] => {}
+        [b'#', ..] => return step(line),
+        _ => return None,
+    }
     let head = &bytes[..bytes.len().min(NAME_BYTES + 1)];
     let end = head.iter().position(|&byte| !is_name(byte))?;
     match bytes[end..] {
@@ -189,6 +187,18 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
         [b':' | b'#', ..] => task(line, end),
         _ => None,
     }
+}
+
+/// `#12 3.456 text`
+fn step(line: &str) -> Option<(&str, &str)> {
+    let space = line.find(' ')?;
+    let step = line[1..space].bytes().all(|b| b.is_ascii_digit()) && space > 1;
+    let seconds = &line[space + 1..];
+    let end = seconds.find(' ').filter(|_| step)?;
+    let number = seconds[..end]
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b == b'.');
+    (number && end > 0).then(|| (&line[..space], &seconds[end + 1..]))
 }
 
 /// `web-1  | text`, `lens      > text`

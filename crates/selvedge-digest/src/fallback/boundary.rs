@@ -21,55 +21,60 @@ pub(crate) enum Boundary {
 }
 
 /// What `line` says of the commands around it.
+#[inline]
 pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
-    let text = line.text;
-    // Few lines begin with such a byte.
-    if let Some(b'$' | b'+' | b'=' | b'#' | b'[' | b't' | b'O' | b'B' | b'T') =
-        text.as_bytes().first()
-    {
-        if begins(text) {
-            return Some(Boundary::Begin);
-        }
-        if says_passed(text) {
-            return Some(Boundary::Passed);
-        }
-    }
+    // Every line is asked, and few begin so.
+    let known = match line.text.as_bytes() {
+        [b'$' | b'+', b' ', ..] => Some(Boundary::Begin),
+        [b'=', b'=', ..]
+        | [b'#', b'#', ..]
+        | [b'[', b'c' | b'I', ..]
+        | [b'O', b'K', ..]
+        | [b'B', b'U', ..]
+        | [b'T', b'h' | b'e', ..]
+        | [b't', b'e', b's', b't', b' ', b'r', ..] => told(line.text),
+        _ => None,
+    };
     let candidate = line
         .signals
         .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
-    (candidate && text.len() < 400 && FAILED.is_match(text)).then_some(Boundary::Failed)
+    known.or_else(|| (candidate && has_failed(line.text)).then_some(Boundary::Failed))
 }
 
-/// Whether a command begins.
-fn begins(text: &str) -> bool {
-    match text.as_bytes() {
-        [b'$' | b'+', b' ', ..] => true,
-        [b'=', b'=', ..] => text.contains(" test session starts "),
-        [b'#' | b'[', b'#' | b'c', ..] => {
-            text.starts_with("##[group]Run") || text.starts_with("[command]")
-        }
-        _ => false,
+/// Whether a command begins, or closes with success.
+fn told(text: &str) -> Option<Boundary> {
+    let begins = text.starts_with("##[group]Run")
+        || text.starts_with("[command]")
+        || text.starts_with("==") && text.contains(" test session starts ");
+    if begins {
+        return Some(Boundary::Begin);
     }
+    says_passed(text).then_some(Boundary::Passed)
 }
 
 /// Whether a test runner or a build tool closes with success.
 fn says_passed(text: &str) -> bool {
-    let lacks = |words: [&str; 2]| !words.iter().any(|word| text.contains(word));
+    let all_passed = || {
+        text.contains(" passed") && ![" failed", " error"].iter().any(|word| text.contains(word))
+    };
     match text.as_bytes() {
-        [b'=', b'=', ..] => text.contains(" passed") && lacks([" failed", " error"]),
-        [b't', b'e', b's', b't', b' ', b'r', ..] => text.starts_with("test result: ok."),
+        [b'=', b'=', ..] => all_passed(),
+        [b't', ..] => text.starts_with("test result: ok."),
         [b'O', b'K'] | [b'O', b'K', b' ', b'(', ..] => true,
-        [b'B', b'U', ..] => text.starts_with("BUILD SUCCESS"),
-        [b'[', b'I', ..] => text.starts_with("[INFO] BUILD SUCCESS"),
+        [b'B', ..] => text.starts_with("BUILD SUCCESS"),
+        [b'[', ..] => text.starts_with("[INFO] BUILD SUCCESS"),
         [b'T', b'h', ..] => text.starts_with("The command ") && text.ends_with(" exited with 0."),
-        [b'T', b'e', ..] => {
+        [b'T', ..] => {
             text.starts_with("Tests run: ") && text.contains("Failures: 0, Errors: 0")
-                || text.starts_with("Tests: ")
-                    && text.contains(" passed")
-                    && lacks([" failed", " error"])
+                || text.starts_with("Tests: ") && all_passed()
         }
         _ => false,
     }
+}
+
+/// Whether the command before this line has ended with a failure, by what the line says.
+fn has_failed(text: &str) -> bool {
+    text.len() < 400 && FAILED.is_match(text)
 }
 
 /// Whether a CI service wrote the line for itself: folds, groups and clocks that nobody reads.

@@ -173,6 +173,7 @@ impl Telling {
     }
 
     /// What a line says, and how often lines like it came before.
+    #[inline]
     fn judge(&mut self, line: &Line<'_>, claim: Claim) -> Seen {
         if claim == Claim::Noise || !line.signals.intersects(SIGNALS) {
             return Seen {
@@ -181,6 +182,11 @@ impl Telling {
                 times: 0,
             };
         }
+        self.judge_signals(line)
+    }
+
+    /// What a line says that bears any signal.
+    fn judge_signals(&mut self, line: &Line<'_>) -> Seen {
         let key = template(line.text);
         if let Some(seen) = self.seen.get_mut(&key) {
             seen.times = seen.times.saturating_add(1);
@@ -201,6 +207,7 @@ impl Telling {
         seen
     }
 
+    #[inline]
     fn boundary(&self, line: &Line<'_>) -> Option<Boundary> {
         let last = line.text.as_bytes().last();
         let echo =

@@ -16,21 +16,22 @@ pub(crate) fn template(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut hash = Quick::default();
     let mut at = word(bytes, 0);
-    while at < bytes.len() {
-        let eight = eight(bytes, at);
-        let run = run(eight);
-        if run > 0 {
-            hash.write_u64(eight & u64::MAX >> (u64::BITS - run * u8::BITS));
-        }
-        at += usize::try_from(run).unwrap_or(EIGHT);
-        match bytes.get(at) {
-            Some(b'0') if is_alone(bytes, at) => {
-                hash.write_u64(u64::from(b'0'));
-                at += 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'0'..=b'9' => {
+                let end = after(bytes, at, u8::is_ascii_digit);
+                if bytes[at..end] == *b"0" {
+                    hash.write_u64(u64::from(b'0'));
+                }
+                at = end;
             }
-            Some(b'0'..=b'9') => at += 1,
-            Some(0..=b' ') => at = word(bytes, at),
-            _ => {}
+            0..=b' ' => at = word(bytes, at),
+            _ => {
+                let eight = eight(bytes, at);
+                let run = run(eight);
+                hash.write_u64(eight & u64::MAX >> (u64::BITS - run * u8::BITS));
+                at += usize::try_from(run).unwrap_or(EIGHT);
+            }
         }
     }
     hash.finish()
@@ -52,7 +53,8 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// How many of eight bytes come before the first that is a digit or white space.
+/// How many of eight bytes come before the first that is a digit or white space; the first is
+/// neither.
 fn run(eight: u64) -> u32 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
@@ -61,32 +63,39 @@ fn run(eight: u64) -> u32 {
     let least = |byte: u8| ((eight | HIGH) - u64::from(byte) * EACH) | eight;
     let digit = least(b'0') & !least(b'9' + 1);
     let white = !least(b' ' + 1);
-    ((digit | white) & HIGH).trailing_zeros() / u8::BITS
+    (((digit | white) & HIGH).trailing_zeros() / u8::BITS).max(1)
 }
 
 /// Where the next word begins, from white space or the beginning of the line on; words that are
 /// hexadecimal and long are passed over.
+#[inline]
 fn word(bytes: &[u8], from: usize) -> usize {
-    let count = |from: usize, is: fn(&u8) -> bool| {
-        let rest = bytes.get(from..).unwrap_or_default();
-        from + rest.iter().take_while(|byte| is(byte)).count()
-    };
-    let mut start = from;
-    loop {
-        start = count(start, |&byte| byte <= b' ');
-        let end = count(start, u8::is_ascii_hexdigit);
-        let whole = bytes.get(end).is_none_or(|&byte| byte <= b' ');
-        if end - start < HEXADECIMAL || !whole {
-            return start;
-        }
-        start = end;
+    let white = |&byte: &u8| byte <= b' ';
+    let mut start = after(bytes, from, white);
+    while let Some(end) = hexadecimal(bytes, start) {
+        start = after(bytes, end, white);
     }
+    start
 }
 
-/// Whether the digit at this place is a number by itself.
-fn is_alone(bytes: &[u8], at: usize) -> bool {
-    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    !is_digit(at.wrapping_sub(1)) && !is_digit(at + 1)
+/// Where the word ends that begins here, if it is hexadecimal and long.
+#[inline]
+fn hexadecimal(bytes: &[u8], start: usize) -> Option<usize> {
+    // Nearly every word is shorter, or has another letter there.
+    let last = bytes.get(start + HEXADECIMAL - 1)?;
+    if !last.is_ascii_hexdigit() {
+        return None;
+    }
+    let end = after(bytes, start, u8::is_ascii_hexdigit);
+    let whole = bytes.get(end).is_none_or(|&byte| byte <= b' ');
+    (end - start >= HEXADECIMAL && whole).then_some(end)
+}
+
+/// Where the bytes end that are so, from this place on.
+#[inline]
+fn after(bytes: &[u8], from: usize, is: impl Fn(&u8) -> bool) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|byte| is(byte)).count()
 }
 
 #[cfg(test)]

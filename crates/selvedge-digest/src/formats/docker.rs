@@ -47,20 +47,10 @@ static PLACE: LazyLock<Regex> =
 impl Format for Docker {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if let Some(step) = STEP.captures(text) {
-            self.step(&step);
-            return Claim::Noise;
-        }
-        if let Some((_, file)) = text.split_once(" load build definition from ") {
-            self.file = Some(file.to_owned());
-            return Claim::Noise;
-        }
-        if let Some(error) = ERROR.captures(text) {
-            let number = &error["number"];
-            let step = self.steps.iter().find(|(known, _)| known == number);
-            let step = step.map(|(_, step)| step.clone());
-            self.begin(step, &error["message"], line, findings);
-            return Claim::Evidence;
+        if (text.starts_with('#') || text.starts_with("Step "))
+            && let Some(claim) = self.progress(line, findings)
+        {
+            return claim;
         }
         if text.contains("ockerfile parse error")
             && let Some(error) = PARSE.captures(text)
@@ -74,7 +64,9 @@ impl Format for Docker {
             self.finish(findings);
             return Claim::Evidence;
         }
-        if let Some(error) = OLD.captures(text).filter(|_| !self.steps.is_empty()) {
+        if !self.steps.is_empty()
+            && let Some(error) = OLD.captures(text)
+        {
             let step = self.steps.pop().map(|(_, step)| step);
             self.begin(step, &error["message"], line, findings);
             self.finish(findings);
@@ -93,6 +85,26 @@ impl Format for Docker {
 }
 
 impl Docker {
+    /// A step begins or fails, or the name of the file is told.
+    fn progress(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+        if let Some(step) = STEP.captures(line.text) {
+            self.step(&step);
+            return Some(Claim::Noise);
+        }
+        if let Some((_, file)) = line.text.split_once(" load build definition from ") {
+            self.file = Some(file.to_owned());
+            return Some(Claim::Noise);
+        }
+        let error = ERROR.captures(line.text)?;
+        let step = self
+            .steps
+            .iter()
+            .find(|(known, _)| *known == error["number"]);
+        let step = step.map(|(_, step)| step.clone());
+        self.begin(step, &error["message"], line, findings);
+        Some(Claim::Evidence)
+    }
+
     fn step(&mut self, step: &regex::Captures<'_>) {
         let get = |name: &str| {
             step.name(name)

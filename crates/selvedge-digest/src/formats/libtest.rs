@@ -55,6 +55,9 @@ static DOCTEST_LINE: LazyLock<Regex> =
 impl Format for Libtest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
+        if self.passed(text, findings) {
+            return Claim::Noise;
+        }
         if let Some(claim) = self.result(line, findings) {
             return claim;
         }
@@ -103,6 +106,18 @@ impl Format for Libtest {
         self.output(line)
     }
 
+    fn passed(&mut self, text: &str, findings: &mut Findings) -> bool {
+        let test = text.strip_prefix("test ");
+        let Some(id) = test.and_then(|test| test.strip_suffix(" ... ok")) else {
+            return false;
+        };
+        self.close(findings);
+        let id = id.strip_suffix(" - should panic").unwrap_or(id);
+        findings.tool(TOOL);
+        findings.runs.test(TOOL, Outcome::Passed, Some(id));
+        true
+    }
+
     fn is_open(&self) -> bool {
         self.draft.is_some()
     }
@@ -113,19 +128,12 @@ impl Format for Libtest {
 }
 
 impl Libtest {
-    /// `test NAME ... ok`, or with `-q` only `NAME --- FAILED`.
+    /// `test NAME ... ok`, or with `-q` only [the tests that failed](Self::quiet).
     fn result(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
-        if let Some(id) = line.text.strip_suffix(" --- FAILED") {
-            let dots = id
-                .rfind(['.', 'i', 'F'])
-                .filter(|_| id.starts_with('.'))
-                .map_or(0, |at| at + 1);
-            self.failed(id[dots..].trim(), findings);
-            return Some(Claim::Noise);
-        }
-        let test = line.text.strip_prefix("test ")?;
-        let passed = test.strip_suffix(" ... ok").map(|id| (id, "ok"));
-        let (id, outcome) = passed.or_else(|| test.rsplit_once(" ... "))?;
+        let Some(test) = line.text.strip_prefix("test ") else {
+            return self.quiet(line, findings);
+        };
+        let (id, outcome) = test.rsplit_once(" ... ")?;
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
         findings.tool(TOOL);
         if outcome.starts_with("ok") {
@@ -138,6 +146,17 @@ impl Libtest {
             return None;
         }
         self.close(findings);
+        Some(Claim::Noise)
+    }
+
+    /// `NAME --- FAILED`, after the dots of those that passed.
+    fn quiet(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+        let id = line.text.strip_suffix(" --- FAILED")?;
+        let dots = id
+            .rfind(['.', 'i', 'F'])
+            .filter(|_| id.starts_with('.'))
+            .map_or(0, |at| at + 1);
+        self.failed(id[dots..].trim(), findings);
         Some(Claim::Noise)
     }
 

@@ -73,12 +73,15 @@ impl Mix {
             self.lines = 0;
             return Claim::Foreign;
         }
+        let warning = line.heading.strip_prefix("warning: ");
+        if self.draft.is_none() && warning.is_none() {
+            return Claim::Foreign;
+        }
         self.lines += 1;
         let mut draft = self
             .draft
             .take()
             .filter(|_| self.lines < BODY_LINES && !line.is_blank());
-        let warning = line.heading.strip_prefix("warning: ");
         if let Some(draft) = &mut draft {
             draft.excerpt(line);
         }

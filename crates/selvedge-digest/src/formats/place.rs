@@ -25,7 +25,12 @@ static COLON_FRAME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `File "a.py", line 3, in f`
 pub(super) fn python_frame(text: &str) -> Option<Place<'_>> {
-    let candidate = text.contains("File \"");
+    let white = [' ', '\t'];
+    let body = text.trim_start_matches(white);
+    let raised = body
+        .strip_prefix('E')
+        .map(|rest| rest.trim_start_matches(white));
+    let candidate = raised.unwrap_or(body).starts_with("File \"");
     let found = candidate.then(|| PYTHON_FRAME.captures(text)).flatten()?;
     Some(Place {
         file: found.name("file")?.as_str(),

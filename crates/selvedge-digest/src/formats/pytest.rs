@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 
+use memchr::{memchr, memrchr};
 use regex::Regex;
 
 use super::doctest::Example;
@@ -318,16 +319,19 @@ impl Pytest {
 }
 
 /// The text within `=== title ===`.
+#[inline]
 fn title(text: &str, mark: u8) -> Option<&str> {
-    if !text.as_bytes().starts_with(&[mark, mark]) || !text.as_bytes().ends_with(&[mark]) {
-        return None;
-    }
-    let is_other = |byte| byte != mark;
-    let (start, end) = (
-        text.bytes().position(is_other)?,
-        text.bytes().rposition(is_other)?,
-    );
-    text[start..=end].strip_prefix(' ')?.strip_suffix(' ')
+    let marked = text.as_bytes().starts_with(&[mark, mark]);
+    marked.then(|| within(text, mark)).flatten()
+}
+
+fn within(text: &str, mark: u8) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let (start, end) = (memchr(b' ', bytes)? + 1, memrchr(b' ', bytes)?);
+    // Without a branch in it, the loop becomes a few instructions.
+    let marks = |bytes: &[u8]| bytes.iter().fold(true, |all, &byte| all & (byte == mark));
+    (start <= end && marks(&bytes[..start - 1]) && marks(&bytes[end + 1..]))
+        .then(|| &text[start..end])
 }
 
 /// `tests/test_a.py:12: AssertionError`, or nothing after the place.
