@@ -41,7 +41,9 @@ impl Wakes {
                     // The beginning is shorter, and says nothing of what follows.
                     None => by_byte,
                 };
-                woken.iter_mut().for_each(|formats| *formats |= format);
+                for formats in woken {
+                    *formats |= format;
+                }
             }
         }
         for signal in bits(signals.set()) {
