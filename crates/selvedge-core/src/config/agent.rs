@@ -126,7 +126,8 @@ impl Agent {
             AgentKind::Ollama if self.base_url.is_none() => {
                 needs("base_url", "base_url = \"http://127.0.0.1:11434\"")
             }
-            AgentKind::Ollama if self.program.is_some() => {
+            AgentKind::Api if self.model.is_none() => needs("model", "model = \"openai/gpt-5\""),
+            AgentKind::Ollama | AgentKind::Api if self.program.is_some() => {
                 has_no("program", "they are spoken to over HTTP, at `base_url`")
             }
             AgentKind::Shell if self.program.is_some() => has_no(
@@ -143,6 +144,7 @@ pub(super) const fn kind_name(kind: AgentKind) -> &'static str {
     match kind {
         AgentKind::Claude => "claude",
         AgentKind::Ollama => "ollama",
+        AgentKind::Api => "api",
         AgentKind::Command => "command",
         AgentKind::Shell => "shell",
     }
@@ -153,7 +155,7 @@ pub(super) const fn kind_name(kind: AgentKind) -> &'static str {
 const fn default_api_retries(kind: AgentKind) -> u32 {
     match kind {
         AgentKind::Claude => 3,
-        AgentKind::Ollama => 2,
+        AgentKind::Ollama | AgentKind::Api => 2,
         AgentKind::Shell => 1,
         AgentKind::Command => 0,
     }

@@ -20,6 +20,8 @@ pub enum AgentKind {
     Claude,
     /// A model behind Ollama's `/api/chat`, with our own file and command tools.
     Ollama,
+    /// A model behind the API of Anthropic, OpenAI or Gemini, with the same tools.
+    Api,
     /// Any program: the prompt on standard input, or as an argument.
     Command,
     /// The task's own command line: deterministic, never retried.

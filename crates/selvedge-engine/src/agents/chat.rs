@@ -13,6 +13,7 @@ pub(super) mod conversation;
 mod instructions;
 pub(super) mod model;
 mod session;
+mod tally;
 mod textual;
 mod tools;
 mod transcript;

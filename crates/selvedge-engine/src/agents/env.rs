@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use selvedge_core::model::{AgentKind, AgentSpec};
 
 use super::SessionRequest;
+use super::api::is_key;
 
 /// Environment variables by name.
 pub type Environment = BTreeMap<OsString, OsString>;
@@ -29,12 +30,20 @@ pub fn for_agent(agent: &AgentSpec, ours: &Environment) -> Environment {
         .filter(|(name, _)| allowed.passes(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    environment.extend(
-        agent
-            .env
-            .iter()
-            .map(|(name, value)| (name.into(), value.into())),
-    );
+    environment.extend(own(agent, ours));
+    if agent.kind == AgentKind::Api {
+        // It is we who ask the API; what the model runs has no business with the key.
+        environment.retain(|name, _| !name.to_str().is_some_and(is_key));
+    }
+    environment
+}
+
+/// The agent's own settings: its `env`, its `env_from`.
+pub(super) fn own(agent: &AgentSpec, ours: &Environment) -> Environment {
+    let told = agent.env.iter();
+    let mut environment: Environment = told
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
     for (seen, source) in &agent.env_from {
         if let Some(value) = ours.get(OsStr::new(source)) {
             environment.insert(seen.into(), value.clone());
@@ -107,7 +116,7 @@ fn is_for(section: &str, kind: AgentKind, ours: &Environment) -> bool {
         AgentKind::Claude => matches!(whom, "everyone" | "claude"),
         AgentKind::Command => matches!(whom, "everyone" | "command"),
         // The model's commands and the task's own: they speak to no model.
-        AgentKind::Ollama | AgentKind::Shell => whom == "everyone",
+        AgentKind::Api | AgentKind::Ollama | AgentKind::Shell => whom == "everyone",
     };
     let is_set = |name: &str| {
         ours.get(OsStr::new(name))

@@ -4,6 +4,7 @@
 //! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
 //! and jitter, and never counts as a verification retry.
 
+mod api;
 mod chat;
 mod claim;
 mod claude;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::Progress;
 use crate::process::Supervisor;
 
+pub use api::Api;
 pub use claim::TEXT_LIMIT;
 pub use claude::Claude;
 pub use command::CommandAgent;
@@ -89,6 +91,7 @@ pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
     match spec.kind {
         AgentKind::Claude => Box::new(Claude::default()),
         AgentKind::Ollama => Box::new(Ollama::default()),
+        AgentKind::Api => Box::new(Api::default()),
         AgentKind::Command => Box::new(CommandAgent),
         AgentKind::Shell => Box::new(Shell),
     }

@@ -62,6 +62,8 @@ pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
         // What is needed is the server; the program matters only where it would have to run here.
         AgentKind::Ollama if is_served_elsewhere(agent) => return Ok(()),
         AgentKind::Ollama => "ollama",
+        // It is asked from here; whether the key is right only the server can say.
+        AgentKind::Api => return Ok(()),
     };
     if is_there(program) {
         return Ok(());

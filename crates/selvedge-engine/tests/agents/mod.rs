@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod claude;
 mod command;
 mod ollama;

@@ -6,10 +6,11 @@ mod several;
 
 use std::path::Path;
 
-use selvedge_core::config::Resolved;
+use selvedge_core::config::{Origin, Resolved};
 use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, RunSpec, Step, StepKind, Task, TaskId, VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
+    VerificationPlan,
 };
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
@@ -57,6 +58,7 @@ pub(crate) fn task(
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     let protect = protect(settings, &verification);
     Protection::new(&protect, &allow, "").map_err(CliError::usage)?;
+    let limits = limits(settings, &agent);
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
@@ -77,7 +79,7 @@ pub(crate) fn task(
         verification_timeout_ms: task
             .verification_timeout_ms
             .unwrap_or(settings.verification_timeout_ms),
-        limits: settings.limits,
+        limits,
         budget: task.budget.unwrap_or(settings.budget),
         between_attempts: settings.between_attempts,
         on_exhausted: settings.on_exhausted,
@@ -85,6 +87,20 @@ pub(crate) fn task(
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })
+}
+
+/// A session of our own with a paid API gets less time than a program, where nobody said how much.
+fn limits(settings: &Resolved, agent: &AgentSpec) -> SessionLimits {
+    const API_WALL_MS: u64 = 5 * 60 * 1_000;
+    let untold = settings.origin("limits.timeout") == Some(Origin::Default);
+    if agent.kind == AgentKind::Api && untold {
+        SessionLimits {
+            wall_ms: API_WALL_MS,
+            ..settings.limits
+        }
+    } else {
+        settings.limits
+    }
 }
 
 /// The user's own globs, and the scripts that the checks run.

@@ -68,7 +68,8 @@ pub(in crate::agents) struct Window {
 pub(in crate::agents) struct Reply {
     pub(in crate::agents) content: String,
     pub(in crate::agents) calls: Vec<Call>,
-    pub(in crate::agents) usage: Usage,
+    /// The tokens of question and answer; absent where the API did not count them.
+    pub(in crate::agents) usage: Option<Usage>,
     /// It ran into the limit on its length and is not complete.
     pub(in crate::agents) is_cut: bool,
 }

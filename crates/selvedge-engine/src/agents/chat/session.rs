@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::{self as core, Cost, SessionOutcome, SessionStatus, Usage};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{self as core, SessionOutcome, SessionStatus};
 use selvedge_core::prompt::cannot_satisfy;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::clocks::{Clocks, Stopped};
 use super::conversation::{Call, Message, Role, ToolCall};
 use super::model::{ChatError, Model, Question, Reply, Window};
+use super::tally::Tally;
 use super::tools::{Answer, Tools};
 use super::transcript::Transcript;
 use super::{context, instructions, textual, tools};
@@ -55,17 +55,6 @@ struct Session<'a> {
     window: Window,
     has_answered: bool,
     tally: Tally,
-}
-
-/// What a session used.
-#[derive(Debug, Default)]
-struct Tally {
-    usage: Usage,
-    turns: u32,
-    tool_calls: u32,
-    tool_errors: u32,
-    calls: Vec<core::ToolCall>,
-    api_retries: u32,
 }
 
 /// How the conversation ended.
@@ -174,21 +163,11 @@ impl<'a> Session<'a> {
                 ..*outcome
             },
         };
-        let usage = &self.tally.usage;
         SessionOutcome {
-            model: Some(self.model.name().to_owned()),
-            cost: self.model.cost(usage),
-            equivalent_claude_cost: PriceTable::built_in().equivalent_claude_cost(usage),
-            usage: self.tally.usage,
-            turns: Some(self.tally.turns),
-            tool_calls: self.tally.tool_calls,
-            tool_errors: self.tally.tool_errors,
-            calls: self.tally.calls.clone(),
-            api_retries: self.tally.api_retries,
             processes: self.tools.processes,
             duration_ms: u64::try_from(self.clocks.elapsed().as_millis()).unwrap_or(u64::MAX),
             transcript: Some(self.transcript.reference()),
-            ..outcome
+            ..self.tally.account(self.model, outcome)
         }
     }
 
@@ -266,7 +245,7 @@ impl<'a> Session<'a> {
             let error = match self.model.turn(question, &self.clocks).await {
                 Ok(reply) => {
                     self.has_answered = true;
-                    self.tally.usage = self.tally.usage + reply.usage;
+                    self.tally.count(reply.usage);
                     return Ok(reply);
                 }
                 Err(error) => error,
@@ -285,9 +264,9 @@ impl<'a> Session<'a> {
 
     /// The cap is asked for before each turn; what one turn may cost more is not known before.
     fn has_money_left(&self) -> Result<(), Box<SessionOutcome>> {
-        let spent: Cost = self.model.cost(&self.tally.usage);
+        let spent = self.tally.cost(self.model).at_least();
         match self.request.cost_left {
-            Some(left) if spent.at_least() >= left => {
+            Some(left) if spent >= left => {
                 let error = "nothing is left of the run's budget".to_owned();
                 Err(Box::new(SessionOutcome::failed(
                     SessionStatus::Budget,
@@ -320,7 +299,6 @@ impl<'a> Session<'a> {
 
     async fn carry_out(&mut self, calls: &[Call]) -> Result<(), Box<SessionOutcome>> {
         for call in calls {
-            self.tally.tool_calls += 1;
             let subject = shorten(tools::subject(call).trim(), SUBJECT);
             self.progress.activity(Activity::ToolStarted {
                 name: call.name.clone(),
@@ -332,7 +310,6 @@ impl<'a> Session<'a> {
                 Answer::Over(outcome) => return Err(outcome),
             };
             let ok = error.is_none();
-            self.tally.tool_errors += u32::from(!ok);
             let used = core::ToolCall {
                 name: call.name.clone(),
                 subject,
@@ -340,7 +317,7 @@ impl<'a> Session<'a> {
                 error,
                 redone: false,
             };
-            used.add(&mut self.tally.calls);
+            self.tally.called(used);
             self.progress.activity(Activity::ToolEnded {
                 name: call.name.clone(),
                 ok,

@@ -223,11 +223,11 @@ impl Reply {
         }
         if chunk.done {
             self.is_cut = chunk.done_reason.as_deref() == Some("length");
-            self.usage = Usage {
+            self.usage = Some(Usage {
                 input: chunk.prompt_eval_count.unwrap_or(0),
                 output: chunk.eval_count.unwrap_or(0),
                 ..Usage::default()
-            };
+            });
         }
         Ok(chunk.done)
     }
@@ -266,7 +266,8 @@ mod tests {
             let reply = read_text(text, size).await.unwrap();
             assert_eq!(reply.content, "Grüße");
             assert_eq!(reply.calls[0].arguments["a"], 1);
-            assert_eq!((reply.usage.input, reply.usage.output), (7, 3));
+            let usage = reply.usage.unwrap();
+            assert_eq!((usage.input, usage.output), (7, 3));
             assert!(reply.is_cut);
         }
     }

@@ -1,0 +1,210 @@
+//! One question to a provider's API and its answer, read as it streams.
+
+use futures_util::future::{BoxFuture, ready};
+use futures_util::{FutureExt, StreamExt};
+use genai::chat::{
+    ChatOptions, ChatResponseFormat, ChatStreamEvent, JsonSpec, StopReason, StreamEnd,
+};
+use genai::{Error, webc};
+use reqwest::header::RETRY_AFTER;
+use selvedge_core::model::{Cost, Usage};
+use selvedge_core::price::PriceTable;
+use serde_json::Value;
+
+use super::messages;
+use super::provider::Provider;
+use crate::agents::chat::clocks::Clocks;
+use crate::agents::chat::model::{About, ChatError, Model, Question, Reply, chain, http};
+use crate::agents::claim::reason;
+use crate::agents::retry::retry_after;
+
+/// Bytes of one answer.
+const ANSWER_LIMIT: usize = 8 << 20;
+
+/// Asks one model.
+#[derive(Debug)]
+pub(super) struct Client {
+    genai: genai::Client,
+    provider: Provider,
+}
+
+impl Client {
+    pub(super) fn new(provider: Provider) -> Result<Self, ChatError> {
+        let http = http(provider.is_local)?;
+        let genai = genai::Client::builder()
+            .with_reqwest(http)
+            .build()
+            .map_err(|error| ChatError::NoClient(error.to_string()))?;
+        Ok(Self { genai, provider })
+    }
+
+    async fn ask(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
+        let request = messages::request(question.messages, question.tools);
+        let answer = u32::try_from(question.window.answer).unwrap_or(u32::MAX);
+        let mut options = ChatOptions::default()
+            .with_capture_usage(true)
+            .with_capture_content(true)
+            .with_capture_tool_calls(true)
+            .with_max_tokens(answer);
+        if let Some(schema) = question.schema {
+            let format = ChatResponseFormat::JsonSpec(JsonSpec::new("verdict", schema));
+            options = options.with_response_format(format);
+        }
+        let target = self.provider.target.clone();
+        let asked = self.genai.exec_chat_stream(target, request, Some(&options));
+        let mut stream = clocks
+            .watch(asked)
+            .await?
+            .map_err(|error| self.told(&error))?
+            .stream;
+        let mut length = 0;
+        while let Some(event) = clocks.watch(stream.next()).await? {
+            match event.map_err(|error| self.told(&error))? {
+                ChatStreamEvent::Chunk(chunk) | ChatStreamEvent::ReasoningChunk(chunk) => {
+                    length += chunk.content.len();
+                }
+                ChatStreamEvent::End(end) => return reply(end),
+                _ => {}
+            }
+            if length > ANSWER_LIMIT {
+                return Err(ChatError::BrokenOff("it does not end".to_owned()));
+            }
+        }
+        Err(broken_off())
+    }
+
+    /// What went wrong, in our words.
+    fn told(&self, error: &Error) -> ChatError {
+        if let Error::WebStream { error, .. } = error
+            && let Some(inner) = error.downcast_ref::<Error>()
+        {
+            return self.told(inner);
+        }
+        if let Some(status) = error.status() {
+            let header = error.headers().and_then(|headers| headers.get(RETRY_AFTER));
+            let message = message(error);
+            return if status == reqwest::StatusCode::NOT_FOUND && message.contains("model") {
+                ChatError::NoModel {
+                    model: self.provider.model.clone(),
+                    hint: format!(": {message}"),
+                }
+            } else {
+                ChatError::Rejected {
+                    status: status.as_u16(),
+                    message,
+                    retry_after: header
+                        .and_then(|value| value.to_str().ok())
+                        .and_then(retry_after),
+                }
+            };
+        }
+        let transport = match error {
+            Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {
+                match webc_error {
+                    webc::Error::Reqwest(error) => Some(error),
+                    _ => None,
+                }
+            }
+            Error::WebStream { error, .. } => error.downcast_ref::<reqwest::Error>(),
+            _ => None,
+        };
+        match transport {
+            Some(error) if error.is_connect() => ChatError::Refused {
+                address: self.provider.address.clone(),
+                hint: "",
+                cause: chain(error),
+            },
+            Some(error) => ChatError::BrokenOff(chain(error)),
+            None => ChatError::BrokenOff(reason(&error.to_string())),
+        }
+    }
+}
+
+/// An answer that has come to its end, which the API must have said.
+fn reply(end: StreamEnd) -> Result<Reply, ChatError> {
+    let Some(stop) = end.captured_stop_reason else {
+        return Err(broken_off());
+    };
+    let content = end.captured_content.unwrap_or_default();
+    let said = content.joined_texts().unwrap_or_default();
+    Ok(Reply {
+        content: said,
+        calls: content
+            .into_tool_calls()
+            .into_iter()
+            .map(messages::call)
+            .collect(),
+        usage: end.captured_usage.as_ref().map(usage),
+        is_cut: matches!(stop, StopReason::MaxTokens(_)),
+    })
+}
+
+fn broken_off() -> ChatError {
+    ChatError::BrokenOff("the connection ended in the middle".to_owned())
+}
+
+/// The library counts cached tokens into the input; they are priced apart.
+fn usage(told: &genai::chat::Usage) -> Usage {
+    let count = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
+    let details = told.prompt_tokens_details.as_ref();
+    let cache_read = count(details.and_then(|it| it.cached_tokens));
+    let cache_write = count(details.and_then(|it| it.cache_creation_tokens));
+    Usage {
+        input: count(told.prompt_tokens).saturating_sub(cache_read + cache_write),
+        output: count(told.completion_tokens),
+        cache_read,
+        cache_write,
+    }
+}
+
+/// The `error.message` of a JSON body, as all three APIs have it; else what the library says.
+fn message(error: &Error) -> String {
+    let body = match error {
+        Error::HttpError { body, .. }
+        | Error::WebModelCall {
+            webc_error: webc::Error::ResponseFailedStatus { body, .. },
+            ..
+        } => body.as_str(),
+        _ => "",
+    };
+    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let told = parsed.as_ref().and_then(|body| {
+        // Gemini's comes as a list of one when it is asked for a stream.
+        let body = body.get(0).unwrap_or(body);
+        let error = body.get("error")?;
+        error.get("message").unwrap_or(error).as_str()
+    });
+    reason(told.unwrap_or(if body.is_empty() {
+        "no reason given"
+    } else {
+        body
+    }))
+}
+
+impl Model for Client {
+    fn name(&self) -> &str {
+        &self.provider.model
+    }
+
+    /// No API tells it; all of them call tools.
+    fn about<'a>(&'a self, _: &'a Clocks<'_>) -> BoxFuture<'a, Result<About, ChatError>> {
+        let about = About {
+            context: None,
+            has_tools: true,
+        };
+        ready(Ok(about)).boxed()
+    }
+
+    fn turn<'a>(
+        &'a self,
+        question: Question<'a>,
+        clocks: &'a Clocks<'_>,
+    ) -> BoxFuture<'a, Result<Reply, ChatError>> {
+        self.ask(question, clocks).boxed()
+    }
+
+    fn cost(&self, usage: &Usage) -> Cost {
+        let price = PriceTable::built_in().price(&self.provider.model);
+        price.map_or(Cost::UNKNOWN, |price| Cost::estimated(price.of(usage)))
+    }
+}

@@ -1,0 +1,156 @@
+//! A conversation in the words of the client library, which turns it into each API's own.
+
+use genai::chat::{
+    ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall, ToolResponse,
+};
+use serde_json::Value;
+
+use crate::agents::chat::conversation::{Call, Message, Role};
+
+/// The request that asks for the next turn.
+pub(super) fn request(messages: &[Message], tools: Option<&Value>) -> ChatRequest {
+    let mut request = ChatRequest::new(Vec::new());
+    let mut answers: Vec<ToolResponse> = Vec::new();
+    for message in messages {
+        if message.role == Role::Tool && !message.tool_call_id.is_empty() {
+            answers.push(answer(message));
+            continue;
+        }
+        request = with_answers(request, &mut answers);
+        request = match message.role {
+            Role::System => request.with_system(message.content.clone()),
+            Role::User => request.append_message(ChatMessage::user(message.content.clone())),
+            Role::Assistant => request.append_message(turn(message)),
+            // The call stood in the text, and so the API knows of none.
+            Role::Tool => {
+                let name = message.tool_name.as_deref().unwrap_or_default();
+                let told = format!("{name}: {}", message.content);
+                request.append_message(ChatMessage::user(told))
+            }
+        };
+    }
+    request = with_answers(request, &mut answers);
+    match tools {
+        Some(tools) => request.with_tools(described(tools)),
+        None => request,
+    }
+}
+
+/// APIs want all answers to the calls of one turn together.
+fn with_answers(request: ChatRequest, answers: &mut Vec<ToolResponse>) -> ChatRequest {
+    match std::mem::take(answers) {
+        none if none.is_empty() => request,
+        answers => request.append_message(ChatMessage::tool(MessageContent::from_tool_responses(
+            answers,
+        ))),
+    }
+}
+
+fn answer(message: &Message) -> ToolResponse {
+    let name = message.tool_name.clone().unwrap_or_default();
+    ToolResponse::new(message.tool_call_id.clone(), message.content.clone()).with_fn_name(name)
+}
+
+fn turn(message: &Message) -> ChatMessage {
+    let mut content = MessageContent::default();
+    if !message.content.is_empty() {
+        content.push(ContentPart::Text(message.content.clone()));
+    }
+    let calls = message.tool_calls.iter().map(|call| &call.function);
+    for call in calls.filter(|call| !call.id.is_empty()) {
+        content.push(ContentPart::ToolCall(ToolCall {
+            call_id: call.id.clone(),
+            fn_name: call.name.clone(),
+            fn_arguments: Value::Object(call.arguments.clone()),
+            thought_signatures: (!call.signatures.is_empty()).then(|| call.signatures.clone()),
+        }));
+    }
+    if content.is_empty() {
+        // An API refuses a turn that says nothing.
+        content.push(ContentPart::Text("(nothing)".to_owned()));
+    }
+    ChatMessage::assistant(content)
+}
+
+/// A call as the conversation keeps it.
+pub(super) fn call(call: ToolCall) -> Call {
+    let arguments = match call.fn_arguments {
+        Value::Object(arguments) => arguments,
+        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
+        _ => serde_json::Map::new(),
+    };
+    Call {
+        id: call.call_id,
+        name: call.fn_name,
+        arguments,
+        signatures: call.thought_signatures.unwrap_or_default(),
+    }
+}
+
+/// The tools, out of OpenAI's description of them.
+fn described(tools: &Value) -> Vec<Tool> {
+    let all = tools.as_array().into_iter().flatten();
+    let tool = |tool: &Value| {
+        let function = tool.get("function")?;
+        let about = function.get("description")?.as_str()?;
+        let tool = Tool::new(function.get("name")?.as_str()?.to_owned());
+        let parameters = function.get("parameters")?.clone();
+        Some(tool.with_description(about).with_schema(parameters))
+    };
+    all.filter_map(tool).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use genai::chat::ChatRole;
+
+    use super::*;
+    use crate::agents::chat::conversation;
+
+    #[test]
+    fn answers_to_the_calls_of_one_turn_stay_together() {
+        let called = |id: &str| conversation::ToolCall {
+            function: Call {
+                id: id.to_owned(),
+                name: "read_file".to_owned(),
+                ..Call::default()
+            },
+        };
+        let answered = |id: &str| Message {
+            tool_call_id: id.to_owned(),
+            tool_name: Some("read_file".to_owned()),
+            ..Message::new(Role::Tool, "text")
+        };
+        let turn = Message {
+            tool_calls: vec![called("1"), called("2"), called("")],
+            ..Message::new(Role::Assistant, "")
+        };
+        let asked = request(
+            &[
+                Message::new(Role::System, "system"),
+                Message::new(Role::User, "task"),
+                turn,
+                answered("1"),
+                answered("2"),
+                answered(""),
+            ],
+            None,
+        );
+        assert_eq!(asked.system.as_deref(), Some("system"));
+        let roles: Vec<_> = asked.messages.iter().map(|it| it.role.clone()).collect();
+        assert!(
+            matches!(
+                roles[..],
+                [
+                    ChatRole::User,
+                    ChatRole::Assistant,
+                    ChatRole::Tool,
+                    ChatRole::User
+                ]
+            ),
+            "{roles:?}"
+        );
+        assert_eq!(asked.messages[1].content.tool_calls().len(), 2);
+        assert_eq!(asked.messages[2].content.tool_responses().len(), 2);
+    }
+}

@@ -1,0 +1,147 @@
+//! Whose API a model is behind, where that is, and with which key it is asked.
+
+use genai::adapter::AdapterKind;
+use genai::resolver::{AuthData, Endpoint};
+use genai::{ModelIden, ServiceTarget};
+use reqwest::Url;
+use selvedge_core::model::AgentSpec;
+
+use crate::agents::env;
+
+/// An API.
+#[derive(Debug)]
+struct Known {
+    /// What stands before a model's name.
+    names: &'static [&'static str],
+    adapter: AdapterKind,
+    base_url: &'static str,
+    /// Variables that hold the key; the first that is set counts.
+    keys: &'static [&'static str],
+}
+
+const KNOWN: [Known; 3] = [
+    Known {
+        names: &["anthropic"],
+        adapter: AdapterKind::Anthropic,
+        base_url: "https://api.anthropic.com/v1/",
+        keys: &["ANTHROPIC_API_KEY"],
+    },
+    Known {
+        names: &["openai"],
+        adapter: AdapterKind::OpenAI,
+        base_url: "https://api.openai.com/v1/",
+        keys: &["OPENAI_API_KEY"],
+    },
+    Known {
+        names: &["gemini", "google"],
+        adapter: AdapterKind::Gemini,
+        base_url: "https://generativelanguage.googleapis.com/v1beta/",
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+];
+
+/// Whether a variable holds the key of an API. The model's own commands never see it.
+pub(in crate::agents) fn is_key(variable: &str) -> bool {
+    KNOWN.iter().any(|known| known.keys.contains(&variable))
+}
+
+/// Why an agent's API cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::agents) enum NoProvider {
+    /// The model's name does not say.
+    #[error(
+        "`{0}` does not say whose model it is: write anthropic/…, openai/… (also for servers that are \
+         compatible with it) or gemini/…"
+    )]
+    Unknown(String),
+    /// The server's address is none.
+    #[error(
+        "`{0}` is not the address of a model server: expected something like http://127.0.0.1:8080/v1"
+    )]
+    BadAddress(String),
+    /// A server elsewhere wants a key.
+    #[error("agent `{agent}` needs a key: set {variable}")]
+    NoKey {
+        /// The agent.
+        agent: String,
+        /// Where it is looked for first.
+        variable: &'static str,
+    },
+}
+
+/// A model and the API that it is behind.
+#[derive(Debug)]
+pub(in crate::agents) struct Provider {
+    pub(super) target: ServiceTarget,
+    /// The model's name with its provider's.
+    pub(super) model: String,
+    /// The server as people write it.
+    pub(super) address: String,
+    /// Whether it is on this machine.
+    pub(super) is_local: bool,
+}
+
+impl Provider {
+    /// The provider of an agent's model.
+    pub(in crate::agents) fn of(agent: &AgentSpec) -> Result<Self, NoProvider> {
+        let model = agent.model.as_deref().unwrap_or_default();
+        let unknown = || NoProvider::Unknown(model.to_owned());
+        let (provider, name) = model.split_once('/').ok_or_else(unknown)?;
+        let known = KNOWN
+            .iter()
+            .find(|known| known.names.contains(&provider))
+            .filter(|_| !name.is_empty())
+            .ok_or_else(unknown)?;
+        let told = agent.base_url.as_deref().unwrap_or(known.base_url);
+        let address = Url::parse(told)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| NoProvider::BadAddress(told.to_owned()))?;
+        let is_local = is_loopback(&address);
+        let key = key(agent, known);
+        let auth = match key {
+            Some(key) => AuthData::Key(key),
+            // Servers on one's own machine ask for none, but the header must say something.
+            None if is_local => AuthData::Key("none".to_owned()),
+            None => {
+                return Err(NoProvider::NoKey {
+                    agent: agent.name.clone(),
+                    variable: known.keys.first().copied().unwrap_or_default(),
+                });
+            }
+        };
+        let base = format!("{}/", address.as_str().trim_end_matches('/'));
+        Ok(Self {
+            target: ServiceTarget {
+                endpoint: Endpoint::from_owned(base),
+                auth,
+                model: ModelIden::new(known.adapter, name),
+            },
+            model: model.to_owned(),
+            address: told.trim_end_matches('/').to_owned(),
+            is_local,
+        })
+    }
+}
+
+/// The agent's own setting, else our environment's.
+fn key(agent: &AgentSpec, known: &Known) -> Option<String> {
+    let ours = env::ours();
+    let of_agent = env::own(agent, &ours);
+    let value = |variable: &&str| {
+        let name = std::ffi::OsStr::new(variable);
+        let value = of_agent.get(name).or_else(|| ours.get(name))?;
+        value.to_str().map(str::trim).map(str::to_owned)
+    };
+    known
+        .keys
+        .iter()
+        .filter_map(value)
+        .find(|key| !key.is_empty())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}

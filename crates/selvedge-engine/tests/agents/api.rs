@@ -1,0 +1,192 @@
+//! The session over the APIs of Anthropic, OpenAI and Gemini, against a scripted model on loopback.
+
+use selvedge_core::model::{
+    AgentKind, AgentSpec, Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus,
+};
+use selvedge_engine::agents::{Api, Backoff, Role, SessionRequest};
+use selvedge_testkit::{ModelServer, Turn};
+use serde_json::json;
+
+use super::{Stage, run, spec};
+
+/// Models with a list price, and what follows the server's address.
+const MODELS: [(&str, &str); 1] = [("anthropic/claude-sonnet-4-6", "/v1")];
+
+fn agent((model, path): (&str, &str), server: &ModelServer) -> AgentSpec {
+    AgentSpec {
+        model: Some(model.into()),
+        base_url: Some(format!("{}{path}", server.url())),
+        api_retries: 2,
+        ..spec(AgentKind::Api)
+    }
+}
+
+async fn session(request: &SessionRequest) -> SessionOutcome {
+    run(&Api::with_backoff(Backoff::NONE), request).await
+}
+
+fn write(path: &str) -> Turn {
+    Turn::tool("write_file", json!({"path": path, "content": "42\n"}))
+}
+
+#[tokio::test]
+async fn the_model_works_through_its_tools_whoever_serves_it() {
+    for model in MODELS {
+        let stage = Stage::new();
+        let both = write("src/answer")
+            .and_tool("run_command", json!({"command": "cat src/answer; exit 3"}));
+        let server = ModelServer::start([both, Turn::text("Done.")]);
+        let outcome = session(&stage.request(agent(model, &server))).await;
+        assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+        assert_eq!(stage.read("src/answer"), "42\n");
+        assert_eq!((outcome.text.as_str(), outcome.turns), ("Done.", Some(2)));
+        assert_eq!((outcome.tool_calls, outcome.tool_errors), (2, 1));
+        assert_eq!(outcome.calls[0].writes.as_deref(), Some("src/answer"));
+        assert_eq!((outcome.usage.input, outcome.usage.output), (200, 20));
+        assert_eq!(outcome.cost.source, CostSource::Estimated);
+        assert!(outcome.cost.at_least() > MicroUsd(0));
+        let told = server.requests()[1].body.to_string();
+        assert!(
+            told.contains("exit code 3"),
+            "both answers went back: {told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
+    for model in MODELS {
+        let stage = Stage::new();
+        let server = ModelServer::start([
+            Turn::status(529),
+            Turn::rate_limited(0),
+            write("answer"),
+            Turn::text("Done."),
+        ]);
+        let outcome = session(&stage.request(agent(model, &server))).await;
+        assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+        assert_eq!(outcome.api_retries, 2);
+
+        for status in [400, 401, 404] {
+            let server = ModelServer::start([Turn::status(status), Turn::text("never asked")]);
+            let outcome = session(&stage.request(agent(model, &server))).await;
+            assert_eq!(outcome.status, SessionStatus::Failed);
+            assert_eq!((outcome.api_retries, server.requests().len()), (0, 1));
+            let error = outcome.error.unwrap();
+            assert!(error.contains("model"), "{status}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_none() {
+    for model in MODELS {
+        let stage = Stage::new();
+        let server =
+            ModelServer::start([Turn::drop_after(40), write("answer"), Turn::text("Done.")]);
+        let outcome = session(&stage.request(agent(model, &server))).await;
+        assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+        assert_eq!((outcome.api_retries, outcome.tool_calls), (1, 1));
+    }
+}
+
+#[tokio::test]
+async fn limits_are_reported_as_themselves() {
+    for model in MODELS {
+        let stage = Stage::new();
+        let server = ModelServer::start([write("a"), write("b"), write("c")]);
+        let mut request = stage.request(agent(model, &server));
+        request.limits.max_turns = Some(2);
+        let outcome = session(&request).await;
+        assert_eq!(outcome.status, SessionStatus::TurnLimit, "{outcome:?}");
+
+        let server = ModelServer::start([Turn::hang()]);
+        let mut request = stage.request(agent(model, &server));
+        request.limits.silence_ms = 200;
+        assert_eq!(session(&request).await.status, SessionStatus::Timeout);
+
+        let server =
+            ModelServer::start([write("a").usage(1_000_000, 0), Turn::text("never asked")]);
+        let mut request = stage.request(agent(model, &server));
+        request.cost_left = Some(MicroUsd(1_000));
+        let outcome = session(&request).await;
+        assert_eq!(outcome.status, SessionStatus::Budget, "{outcome:?}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_judge_answers_by_the_schema_and_has_no_tools() {
+    for model in MODELS {
+        let stage = Stage::new();
+        let said = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+        let server = ModelServer::start([Turn::text(said)]);
+        let mut request = stage.request(agent(model, &server));
+        request.role = Role::Judge;
+        let outcome = session(&request).await;
+        assert_eq!(
+            (outcome.status, outcome.text.as_str()),
+            (SessionStatus::Success, said)
+        );
+        let asked = &server.requests()[0].body;
+        assert!(asked.get("tools").is_none(), "{asked}");
+        assert!(asked.to_string().contains("confidence"), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_says_why() {
+    let stage = Stage::new();
+    let server = ModelServer::start([Turn::text("never asked")]);
+    let failed = |model: &str, base_url: Option<String>| {
+        let agent = AgentSpec {
+            model: Some(model.into()),
+            base_url,
+            ..spec(AgentKind::Api)
+        };
+        let request = stage.request(agent);
+        async move { session(&request).await }
+    };
+    for (model, base_url, why) in [
+        ("gpt-5", None, "whose model it is"),
+        ("acme/gpt-5", None, "whose model it is"),
+        (
+            "openai/gpt-5",
+            Some("nowhere".to_owned()),
+            "not the address",
+        ),
+        (
+            "openai/gpt-5",
+            Some("http://127.0.0.1:1/v1".to_owned()),
+            "no model server answers",
+        ),
+    ] {
+        let outcome = failed(model, base_url).await;
+        assert_eq!(outcome.status, SessionStatus::Failed);
+        let error = outcome.error.unwrap();
+        assert!(error.contains(why), "{model}: {error}");
+    }
+    assert_eq!(server.requests().len(), 0);
+    let unlisted = failed("openai/of-nobody", Some(format!("{}/v1", server.url()))).await;
+    assert_eq!(unlisted.cost, Cost::UNKNOWN, "no price is not zero");
+}
+
+#[tokio::test]
+async fn the_models_commands_do_not_see_the_key() {
+    let stage = Stage::new();
+    let server = ModelServer::start([
+        Turn::tool("run_command", json!({"command": "env > seen"})),
+        Turn::text("Done."),
+    ]);
+    let mut agent = agent(MODELS[0], &server);
+    agent
+        .env
+        .insert("ANTHROPIC_API_KEY".into(), "the-key-itself".into());
+    agent.env.insert("OTHER".into(), "seen".into());
+    let outcome = session(&stage.request(agent)).await;
+    assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+    let seen = stage.read("seen");
+    assert!(seen.contains("OTHER=seen") && !seen.contains("the-key-itself"));
+    let sent = &server.requests()[0].headers;
+    assert!(format!("{sent:?}").contains("the-key-itself"));
+}
