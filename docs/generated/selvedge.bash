@@ -1178,7 +1178,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1189,6 +1189,10 @@ _selvedge() {
                     return 0
                     ;;
                 --agent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --escalate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

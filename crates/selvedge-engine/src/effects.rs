@@ -178,8 +178,9 @@ impl Site {
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
         let cap = run.spec.budget.cost_micro_usd;
+        let agent = run.spec.agent_of(attempt.retry);
         let request = SessionRequest {
-            agent: run.spec.agent.clone(),
+            agent: agent.clone(),
             prompt: attempt.prompt.clone(),
             previous_output: run
                 .reported()
@@ -201,9 +202,7 @@ impl Site {
             // While the agent works; nothing waits for it.
             drop(tokio::task::spawn_blocking(Protection::prepare));
         }
-        agent_for(&run.spec.agent)
-            .run(&request, progress, cancel)
-            .await
+        agent_for(agent).run(&request, progress, cancel).await
     }
 
     async fn baseline(

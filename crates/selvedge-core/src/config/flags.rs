@@ -16,6 +16,8 @@ const AGENT_OF_FLAG: &str = "command";
 pub struct Flags {
     /// `--agent NAME`
     pub agent: Option<String>,
+    /// `--escalate NAME`, in order; any at all replace the configured ones.
+    pub escalate: Vec<String>,
     /// `--agent-cmd 'PROGRAM …'`: makes an agent `command` of that program and selects it.
     pub agent_cmd: Option<String>,
     /// `--check 'CMD'`, in order; any at all replace the configured checks.
@@ -90,8 +92,12 @@ impl Layer {
         );
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
         if !flags.judges.is_empty() {
-            let judges = names(&flags.judges);
+            let judges = names("--judge", &flags.judges);
             layer.tree.set(&Key::dotted("judging.judges"), judges);
+        }
+        if !flags.escalate.is_empty() {
+            let agents = names("--escalate", &flags.escalate);
+            layer.tree.set(&Key::dotted("escalate"), agents);
         }
         if !flags.checks.is_empty() {
             layer
@@ -102,13 +108,13 @@ impl Layer {
     }
 }
 
-fn names(judges: &[String]) -> Node {
-    let source = Arc::new(Source::Flag("--judge"));
+fn names(flag: &'static str, agents: &[String]) -> Node {
+    let source = Arc::new(Source::Flag(flag));
     let name = |name: &String| {
         let name = Value::Scalar(toml::Value::String(name.clone()));
         Node::new(&source, name)
     };
-    Node::new(&source, Value::List(judges.iter().map(name).collect()))
+    Node::new(&source, Value::List(agents.iter().map(name).collect()))
 }
 
 fn checks(commands: &[String]) -> Node {

@@ -24,6 +24,8 @@ use crate::model::{
 pub struct Resolved {
     /// The agent's name.
     pub agent: String,
+    /// Who works instead, try by try, where nobody in particular is asked for.
+    pub escalate: Vec<String>,
     /// Every agent by name, complete.
     pub agents: BTreeMap<String, AgentSpec>,
     /// What must hold.
@@ -212,6 +214,7 @@ impl Resolved {
             .and_then(|turns| u32::try_from(turns.0).ok());
         Ok(Self {
             agent: config.agent,
+            escalate: config.escalate,
             agents,
             checks,
             max_verification_retries: config.verification.max_retries.0,

@@ -16,6 +16,8 @@ use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, Vo
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Config {
     pub(super) agent: String,
+    #[serde(default)]
+    pub(super) escalate: Vec<String>,
     pub(super) verification: Verification,
     pub(super) judging: Judging,
     pub(super) limits: Limits,

@@ -6,8 +6,9 @@ use super::judge;
 use super::state::{Control, Phase};
 use super::verdict::{self, Verdict};
 use crate::model::{
-    AgentKind, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport, OnExhausted,
-    Outcome, Report, ReportStatus, RunSpec, SessionOutcome, SessionStatus, SnapshotMoment, TreeId,
+    AgentKind, AgentSpec, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport,
+    OnExhausted, Outcome, Report, ReportStatus, RunSpec, SessionOutcome, SessionStatus,
+    SnapshotMoment, TreeId,
 };
 use crate::prompt;
 
@@ -347,5 +348,6 @@ pub(super) fn finish(draft: &mut Draft) {
 
 /// Whether the same prompt would do the same again.
 pub(super) fn is_deterministic(spec: &RunSpec) -> bool {
-    spec.agent.deterministic || spec.agent.kind == AgentKind::Shell
+    let same_again = |agent: &AgentSpec| agent.deterministic || agent.kind == AgentKind::Shell;
+    spec.agents().all(same_again)
 }

@@ -53,13 +53,16 @@ pub(super) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
 }
 
 /// Whether the last two reports show the same failures on the same tree. Without snapshots the
-/// trees are not known, and nothing is called stuck.
+/// trees are not known, and nothing is called stuck; nor is work that somebody else takes over.
 pub(super) fn is_stuck(run: &Run) -> bool {
     let mut latest = run.reported().rev();
     let (Some((one, last)), Some((two, before))) = (latest.next(), latest.next()) else {
         return false;
     };
-    one.tree.is_some() && one.tree == two.tree && signature(last) == signature(before)
+    let spec = &run.spec;
+    let passes_on = spec.agent_of(one.retry) != spec.agent_of(one.retry + 1);
+    let is_same = one.tree.is_some() && one.tree == two.tree;
+    is_same && !passes_on && signature(last) == signature(before)
 }
 
 /// The latest earlier attempt after which exactly the same failed as now, with other failures in

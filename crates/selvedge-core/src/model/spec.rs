@@ -198,6 +198,9 @@ pub struct RunSpec {
     pub workspace: PathBuf,
     /// Who does the work.
     pub agent: AgentSpec,
+    /// Who takes over at the first retry, at the second, …; the last one stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escalation: Vec<AgentSpec>,
     /// What must hold.
     pub verification: VerificationPlan,
     /// Who judges the work once its checks pass; absent for tier 1.
@@ -252,6 +255,19 @@ impl RunSpec {
     /// Attempts that may be charged.
     pub fn max_attempts(&self) -> u32 {
         self.max_verification_retries.min(Self::MAX_RETRIES) + 1
+    }
+
+    /// Who works at a retry; 0 is the first try.
+    pub fn agent_of(&self, retry: u32) -> &AgentSpec {
+        let retry = usize::try_from(retry).unwrap_or(usize::MAX);
+        let last = self.escalation.len().min(retry);
+        let taken_over = last.checked_sub(1).and_then(|at| self.escalation.get(at));
+        taken_over.unwrap_or(&self.agent)
+    }
+
+    /// All who may work, in their order.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentSpec> {
+        std::iter::once(&self.agent).chain(&self.escalation)
     }
 
     /// The steps, if there are any to run.

@@ -34,6 +34,7 @@ fn spec() -> RunSpec {
             prompt_as_argument: false,
         },
         verification: VerificationPlan::AutoPass,
+        escalation: Vec::new(),
         judging: None,
         max_verification_retries: 5,
         verification_timeout_ms: 1000,

@@ -140,14 +140,16 @@ pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> S
     let spec = &run.spec;
     let mut models = run.sessions().filter_map(|session| session.model.clone());
     let baseline = run.baseline.as_ref();
+    let attempt = report.and_then(|report| run.attempt(report.run_number));
+    let agent = spec.agent_of(attempt.map_or(0, |attempt| attempt.retry));
     let facts = RunFacts {
         run_id: run.run_id,
         task_id: spec.task_id,
         task_sha256: sha256(spec.description.as_bytes()),
         agent: AgentFacts {
-            name: spec.agent.name.clone(),
-            kind: spec.agent.kind,
-            model: models.next_back().or_else(|| spec.agent.model.clone()),
+            name: agent.name.clone(),
+            kind: agent.kind,
+            model: models.next_back().or_else(|| agent.model.clone()),
         },
         attempt: report.map(|report| report.run_number),
         attempts: run.attempts.len(),

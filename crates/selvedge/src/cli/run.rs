@@ -31,6 +31,9 @@ pub(crate) struct RunArgs {
     /// Which configured agent does the work.
     #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
     pub(crate) agent: Option<String>,
+    /// Who works, try by try: several names, the first for the first attempt; the last one stays.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["agent", "agent_cmd"])]
+    pub(crate) escalate: Vec<String>,
     /// Any program as the agent: it gets the prompt on standard input.
     #[arg(long, value_name = "'PROGRAM …'")]
     pub(crate) agent_cmd: Option<String>,
@@ -87,6 +90,7 @@ impl RunArgs {
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             agent: self.agent.clone(),
+            escalate: self.escalate.clone(),
             agent_cmd: self.agent_cmd.clone(),
             checks: self.checks.clone(),
             retries: self.retries,

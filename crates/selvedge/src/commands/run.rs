@@ -48,7 +48,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     }
     if task.subtasks.is_empty() {
         let frozen = freeze::task(&task, &settings, &dir, in_git)?;
-        say(&frozen.spec.agent.name, &frozen.notices);
+        for (index, agent) in frozen.spec.agents().enumerate() {
+            say(&agent.name, if index == 0 { &frozen.notices } else { &[] });
+        }
         return launch::begin(&home, &frozen.spec, &output);
     }
     let run_id = RunId::new(Uuid::now_v7());

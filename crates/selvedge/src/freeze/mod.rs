@@ -39,20 +39,22 @@ pub(crate) fn task(
     dir: &Path,
     in_git: bool,
 ) -> Result<Frozen<RunSpec>, CliError> {
-    let agent = route(task, &settings.agents, &settings.agent).map_err(CliError::usage)?;
+    let (agent, escalation) = workers(task, settings)?;
     let needs_words = agent.kind != AgentKind::Shell;
     if needs_words && task.description.trim().is_empty() {
         return Err(CliError::usage("the task is empty")
             .hint("say what is to be done: selvedge run \"fix the flaky login test\"")
             .hint("or read it from a file: selvedge run --file TASK.md"));
     }
-    if let Err(missing) = preflight(&agent, dir) {
-        return Err(CliError::usage(missing));
+    for agent in std::iter::once(&agent).chain(&escalation) {
+        preflight(agent, dir).map_err(CliError::usage)?;
     }
     let verification = verification(task, settings, dir, in_git)?;
     let snapshots = settings.snapshots && in_git;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
-    let judging = judging(tier, settings, &agent, dir, snapshots)?;
+    // The last of them does what the others could not, and no model judges itself unasked.
+    let worker = escalation.last().unwrap_or(&agent);
+    let judging = judging(tier, settings, worker, dir, snapshots)?;
     let mut notices = notices(settings, &agent, &verification, in_git);
     notices.extend(judging.as_ref().map(who_judges));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
@@ -73,6 +75,7 @@ pub(crate) fn task(
         acceptance_criteria: task.acceptance_criteria.clone(),
         workspace: dir.to_owned(),
         agent,
+        escalation,
         verification,
         judging,
         max_verification_retries: retries(task, settings)?,
@@ -87,6 +90,22 @@ pub(crate) fn task(
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })
+}
+
+/// Who works first, and who takes over. Whoever is asked for by name works alone.
+fn workers(task: &Task, settings: &Resolved) -> Result<(AgentSpec, Vec<AgentSpec>), CliError> {
+    let route =
+        |task: &Task, name: &str| route(task, &settings.agents, name).map_err(CliError::usage);
+    let named = task.agent.is_some() || task.routing_decision.is_some();
+    let by_flag = matches!(settings.origin("agent"), Some(Origin::Flag { .. }));
+    let [first, others @ ..] = settings.escalate.as_slice() else {
+        return Ok((route(task, &settings.agent)?, Vec::new()));
+    };
+    if named || by_flag {
+        return Ok((route(task, &settings.agent)?, Vec::new()));
+    }
+    let others = others.iter().map(|name| route(task, name));
+    Ok((route(task, first)?, others.collect::<Result<_, _>>()?))
 }
 
 /// A session of our own with a paid API gets less time than a program, where nobody said how much.

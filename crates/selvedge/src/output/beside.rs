@@ -40,8 +40,9 @@ impl Observer for Beside<'_> {
                 self.say(&format!("attempt {run_number} of {of}"));
             }
             Event::SessionEnded { outcome, .. } => {
+                let retry = run.attempts.last().map_or(0, |attempt| attempt.retry);
                 let (word, took) = (session_word(outcome.status), duration(outcome.duration_ms));
-                let (agent, cost) = (&run.spec.agent.name, cost(outcome.cost));
+                let (agent, cost) = (&run.spec.agent_of(retry).name, cost(outcome.cost));
                 self.say(&format!("{agent} {word} · {took} · {cost}"));
             }
             Event::Reported { report, .. } => {

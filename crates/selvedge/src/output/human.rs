@@ -119,12 +119,14 @@ impl<'a> Human<'a> {
             style::dim(note)
         ));
         *self.spent() = run.cost();
-        self.begin(&format!("{} is at work", run.spec.agent.name));
+        let agent = &run.spec.agent_of(attempt.retry).name;
+        self.begin(&format!("{agent} is at work"));
     }
 
     fn session_ends(&self, session: &SessionOutcome, run: &Run) {
         self.end();
-        let name = &run.spec.agent.name;
+        let retry = run.attempts.last().map_or(0, |attempt| attempt.retry);
+        let name = &run.spec.agent_of(retry).name;
         let mut facts = vec![duration(session.duration_ms)];
         if session.tool_calls > 0 {
             let failed = match session.tool_errors {
@@ -337,7 +339,10 @@ fn head(run: &Run) -> String {
         "{} {} · {} · up to {attempts}",
         style::strong("run"),
         run.run_id.short(),
-        spec.agent.name,
+        spec.agents()
+            .map(|agent| agent.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", then "),
     );
     let labels: Vec<String> = spec
         .steps()

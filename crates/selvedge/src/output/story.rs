@@ -3,7 +3,7 @@
 
 use jiff::tz::TimeZone;
 use selvedge_core::machine::{Attempt, Run};
-use selvedge_core::model::{CheckReport, Closing, Evidence, Processes, Timestamp};
+use selvedge_core::model::{CheckReport, Closing, Evidence, Processes, RunSpec, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -31,14 +31,15 @@ pub(crate) fn human(run: &Run, detail: Detail) -> String {
     let mut text = format!("{} {}\n", style::strong("run"), run.run_id);
     text += &format!("  begun      {}\n", when(run.created_at));
     text += &format!("  directory  {}\n", spec.workspace.display());
-    text += &format!("  agent      {}\n", spec.agent.name);
+    let agents: Vec<_> = spec.agents().map(|agent| agent.name.as_str()).collect();
+    text += &format!("  agent      {}\n", agents.join(", then "));
     text += &format!(
         "  task       {}",
         indented(&spec.description, "             ").trim_start()
     );
     let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
     for attempt in run.attempts.iter().filter(wanted) {
-        text += &one_attempt(attempt, detail);
+        text += &one_attempt(attempt, spec, detail);
     }
     for tree in &run.rescued {
         let aside = style::dim("put aside:");
@@ -47,7 +48,7 @@ pub(crate) fn human(run: &Run, detail: Detail) -> String {
     text + &verdict(run)
 }
 
-fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
+fn one_attempt(attempt: &Attempt, spec: &RunSpec, detail: Detail) -> String {
     let number = style::strong(format!("attempt {}", attempt.run_number));
     let retry = if attempt.retry > 0 {
         format!("retry {} · ", attempt.retry)
@@ -76,7 +77,8 @@ fn one_attempt(attempt: &Attempt, detail: Detail) -> String {
                 facts.push(counted(session.api_retries.into(), "API retry"));
             }
             text += &format!(
-                "  agent {} · {}\n",
+                "  {} {} · {}\n",
+                spec.agent_of(attempt.retry).name,
                 session_word(session.status),
                 facts.join(" · ")
             );

@@ -11,6 +11,7 @@ mod bad_input;
 mod commands;
 mod corrected;
 mod crashes;
+mod escalation;
 mod evidence;
 mod executions;
 mod exit_codes;

@@ -84,9 +84,10 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 6] = [
+    const LISTS: [&str; 7] = [
         "agents",
         "checks",
+        "escalate",
         "guard.allow",
         "guard.protect",
         "judging.judges",

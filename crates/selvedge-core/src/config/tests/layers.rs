@@ -53,6 +53,7 @@ fn every_flag_arrives() {
     let flags = Flags {
         agent: None,
         agent_cmd: Some("aider --yes 'two words'".to_owned()),
+        escalate: vec!["ollama".to_owned()],
         checks: vec!["cargo test".to_owned(), "cargo clippy".to_owned()],
         retries: Some(5),
         tier: Some(2),
@@ -69,6 +70,7 @@ fn every_flag_arrives() {
     let agent = resolved.chosen_agent().unwrap();
     assert_eq!(agent.kind, AgentKind::Command);
     assert_eq!(agent.program, ["aider", "--yes", "two words"]);
+    assert_eq!(resolved.escalate, ["ollama"]);
     let checks: Vec<_> = resolved
         .checks
         .iter()

@@ -92,6 +92,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         baseline: world.baseline,
         known_failures: KnownFailures::Block,
         rerun_failed: true,
+        escalation: Vec::new(),
         syntax: None,
         tool_calls: true,
         protect: Vec::new(),

@@ -1,0 +1,80 @@
+//! Who takes over when an attempt failed: agents one after the other, each known in the history.
+
+use serde_json::json;
+
+use crate::corrected::configure;
+use crate::stage::{executable, stage};
+
+/// Agents `weak` and `strong`: the weak one changes nothing, however often it is asked.
+fn with_two() -> selvedge_testkit::TestEnv {
+    let env = stage();
+    let mut agents = String::new();
+    for (name, does) in [("weak", "true"), ("strong", "echo done > answer")] {
+        let path = env.root().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\ncat > /dev/null\n{does}\n")).unwrap();
+        executable(&path);
+        agents += &format!(
+            "[agents.{name}]\nkind = \"command\"\nprogram = [{}]\n",
+            json!(path)
+        );
+    }
+    configure(&env, &agents);
+    env
+}
+
+#[test]
+fn the_strong_agent_takes_over_where_the_weak_one_failed() {
+    let env = with_two();
+    let run = ["run", "answer it", "--check", "test -s answer"];
+    let out = env
+        .selvedge(
+            run.iter()
+                .chain(&["--escalate", "weak,weak,strong", "--format", "json"]),
+        )
+        .run();
+    out.assert_code(0);
+    assert_eq!(
+        out.json()["verification_attempts"],
+        3,
+        "stuck work is passed on"
+    );
+    let story = env.selvedge(["show"]).run();
+    for part in [
+        "weak, then weak, then strong",
+        "weak ended its work",
+        "strong ended its work",
+    ] {
+        assert!(
+            story.stdout.contains(part),
+            "`{part}` in:\n{}",
+            story.stdout
+        );
+    }
+}
+
+#[test]
+fn whoever_is_asked_for_by_name_works_alone() {
+    let env = with_two();
+    env.write("selvedge.toml", "escalate = [\"weak\", \"strong\"]\n");
+    let run = [
+        "run",
+        "answer it",
+        "--check",
+        "test -s answer",
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(run.iter().chain(&["--agent", "weak"])).run();
+    out.assert_code(1);
+    assert_eq!(out.json()["outcome"], "stuck");
+    env.selvedge(run).run().assert_code(0);
+    let out = env
+        .selvedge(run.iter().chain(&["--escalate", "weak,stong"]))
+        .run();
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("did you mean `strong`"),
+        "{}",
+        out.stderr
+    );
+}
