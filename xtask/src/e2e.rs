@@ -3,10 +3,14 @@
 //! suite, into folders under `target`; nothing is installed anywhere else. Without npm, python3 or
 //! their registries this fails and says so: it never skips.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod matrix;
 
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use self::matrix::Matrix;
 use crate::Done;
 use crate::program::{self, cargo};
 use crate::workspace::{self, Metadata};
@@ -16,9 +20,34 @@ const SUITE: &str = "crates/selvedge/tests/e2e";
 /// What npm reads.
 const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
-/// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …).
+/// Where the matrix of agents and scenarios stands for people.
+const DOCUMENT: &str = "docs/agents.md";
+
+/// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …). Prints the matrix of
+/// agents and scenarios, which a whole run holds the document to.
 pub(crate) fn run(args: &[&str]) -> Done {
-    program::run(&mut suite(args)?)
+    let mut child = suite(args)?.stdout(Stdio::piped()).spawn()?;
+    let mut matrix = Matrix::default();
+    let output = child.stdout.take().ok_or("the suite has no output")?;
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        println!("{line}");
+        matrix.line(&line);
+    }
+    let ended = child.wait()?;
+    let table = matrix.table();
+    if let Some(table) = &table {
+        println!("{table}");
+    }
+    if !ended.success() {
+        return Err(format!("the end-to-end suite: {ended}").into());
+    }
+    let document = std::fs::read_to_string(workspace::root().join(DOCUMENT))?;
+    let differs = args.is_empty() && table.is_some_and(|table| !document.contains(&table));
+    if differs {
+        return Err(format!("{DOCUMENT} holds another matrix: put this one there").into());
+    }
+    Ok(())
 }
 
 /// The suite, ready to be run: what it needs is installed.

@@ -1,10 +1,12 @@
 //! A model on loopback that says what a script tells it to, over real HTTP: Anthropic's Messages
-//! API as Claude Code uses it, and Ollama's. Every request is recorded before it is answered, so
+//! API as Claude Code uses it, OpenAI's two, Gemini's, and Ollama's. Every request is recorded before it is answered, so
 //! that a test can read what the agent was really told. It must never sleep, never reach out, and
 //! never outlive its handle.
 
 mod anthropic;
+mod gemini;
 mod ollama;
+mod openai;
 mod reply;
 mod request;
 mod script;
@@ -69,7 +71,8 @@ impl ModelServer {
         }
     }
 
-    /// The base URL: what `ANTHROPIC_BASE_URL` or `OLLAMA_HOST` is to hold.
+    /// The base URL: what `ANTHROPIC_BASE_URL` or `OLLAMA_HOST` is to hold; OpenAI's clients want
+    /// `/v1` behind it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -196,6 +199,8 @@ impl Record {
     fn answer(&mut self, mut request: Request) -> Reply {
         let (answer, reply) = match (request.method.as_str(), request.path.as_str()) {
             ("GET" | "HEAD", "/") => (Answer::Side, Reply::text("Ollama is running")),
+            (_, path) if openai::is_path(path) => openai::answer(&request, &mut self.sessions),
+            ("POST", path) if gemini::is_path(path) => gemini::answer(&request, &mut self.sessions),
             ("POST", path) if path.starts_with("/v1/") => {
                 anthropic::answer(&request, &mut self.sessions)
             }

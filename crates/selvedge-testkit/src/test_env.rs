@@ -47,9 +47,15 @@ pub struct TestEnv {
 impl TestEnv {
     /// A fresh environment for the program `binary`: `TestEnv::new(env!("CARGO_BIN_EXE_selvedge"))`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self::below(&std::env::temp_dir(), binary)
+    }
+
+    /// One that lies below `folder`: for programs that trust nothing in a folder that anybody may write
+    /// to, as that for temporary files is.
+    pub fn below(folder: &Path, binary: impl Into<PathBuf>) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("selvedge-test-")
-            .tempdir()
+            .tempdir_in(folder)
             .expect("a temporary directory");
         let root = directory
             .path()

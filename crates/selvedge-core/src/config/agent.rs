@@ -48,13 +48,14 @@ pub(super) fn specs(
 impl Agent {
     fn spec(&self, name: &str, agents: &BTreeMap<String, Self>) -> Result<AgentSpec, Complaint> {
         let Some(kind) = self.kind else {
-            let hint = "say kind = \"claude\", \"ollama\", \"command\" or \"shell\"";
+            let kinds: Vec<_> = AgentKind::ALL.iter().map(|kind| kind.name()).collect();
+            let hint = format!("say kind = \"claude\", or one of: {}", kinds.join(", "));
             return Err((
                 "",
                 with_hint(format_args!("agent `{name}` needs a `kind`"), hint),
             ));
         };
-        let agent = match agents.get(kind_name(kind)) {
+        let agent = match agents.get(kind.name()) {
             Some(model) if model.kind == self.kind => self.clone().completed_from(model.clone()),
             _ => self.clone(),
         };
@@ -73,7 +74,7 @@ impl Agent {
             api_retries: agent
                 .api_retries
                 .and_then(|Whole(retries)| u32::try_from(retries).ok())
-                .unwrap_or(default_api_retries(kind)),
+                .unwrap_or(kind.known().api_retries),
             deterministic: kind == AgentKind::Shell,
             prompt_as_argument: agent.prompt == Some(PromptBy::Argument),
         };
@@ -102,7 +103,7 @@ impl Agent {
     }
 
     fn has_what_it_needs(&self, name: &str, kind: AgentKind) -> Result<(), Complaint> {
-        let kind_name = kind_name(kind);
+        let kind_name = kind.name();
         let needs = |key, example| {
             let message = format!("agent `{name}` of kind `{kind_name}` needs `{key}`");
             Err(("", with_hint(message, format_args!("such as {example}"))))
@@ -117,9 +118,6 @@ impl Agent {
             ))
         };
         match kind {
-            AgentKind::Claude | AgentKind::Command if self.program.is_none() => {
-                needs("program", "program = [\"aider\", \"--yes\", \"--message\"]")
-            }
             AgentKind::Ollama if self.model.is_none() => {
                 needs("model", "model = \"qwen2.5-coder:7b\"")
             }
@@ -134,29 +132,11 @@ impl Agent {
                 "program",
                 "they run the task's own command; kind = \"command\" runs a program",
             ),
+            AgentKind::Ollama | AgentKind::Api | AgentKind::Shell => Ok(()),
+            _ if self.program.is_none() => {
+                needs("program", "program = [\"aider\", \"--yes\", \"--message\"]")
+            }
             _ => Ok(()),
         }
-    }
-}
-
-/// A kind as it is written in the file.
-pub(super) const fn kind_name(kind: AgentKind) -> &'static str {
-    match kind {
-        AgentKind::Claude => "claude",
-        AgentKind::Ollama => "ollama",
-        AgentKind::Api => "api",
-        AgentKind::Command => "command",
-        AgentKind::Shell => "shell",
-    }
-}
-
-/// Retries of the model's API within one attempt. A foreign program is not run twice unasked: it
-/// may have been paid for.
-const fn default_api_retries(kind: AgentKind) -> u32 {
-    match kind {
-        AgentKind::Claude => 3,
-        AgentKind::Ollama | AgentKind::Api => 2,
-        AgentKind::Shell => 1,
-        AgentKind::Command => 0,
     }
 }

@@ -283,10 +283,7 @@ impl Resolved {
     /// nothing of it happens silently.
     pub fn set_by_repository(&self, agent: &str) -> Vec<Diagnostic> {
         const SHOWN: [&str; 5] = ["kind", "program", "args", "base_url", "env"];
-        let completes_it = self
-            .agents
-            .get(agent)
-            .map(|spec| agent::kind_name(spec.kind));
+        let completes_it = self.agents.get(agent).map(|spec| spec.kind.name());
         let agents = [Some(agent), completes_it.filter(|name| *name != agent)];
         let mut shown = Vec::new();
         for (agent, name) in agents

@@ -3,6 +3,7 @@
 //! These are the wire and journal types: snake case, unknown fields ignored on read, JSON Schema
 //! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
 
+mod agent;
 mod effect;
 mod event;
 mod gate;
@@ -18,6 +19,7 @@ mod session;
 mod spec;
 mod task;
 
+pub use agent::{AgentKind, CostTold, Known};
 pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
 pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};
 pub use gate::{GateReport, Judgement, Judging};
@@ -35,8 +37,8 @@ pub use report::{
 pub use result::RunResult;
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{
-    AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted,
-    PartOf, RunSpec, SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,
+    SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
 };
 pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Subtask, Task};
 

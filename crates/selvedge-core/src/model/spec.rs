@@ -6,27 +6,12 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent::AgentKind;
 use super::gate::Judging;
 use super::ids::{RunId, TaskId};
 use super::money::MicroUsd;
 use super::task::Step;
 use crate::guard::Rule;
-
-/// How an agent is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentKind {
-    /// Claude Code's `claude -p` with stream-json.
-    Claude,
-    /// A model behind Ollama's `/api/chat`, with our own file and command tools.
-    Ollama,
-    /// A model behind the API of Anthropic, OpenAI or Gemini, with the same tools.
-    Api,
-    /// Any program: the prompt on standard input, or as an argument.
-    Command,
-    /// The task's own command line: deterministic, never retried.
-    Shell,
-}
 
 /// An agent, resolved: what is run and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +26,7 @@ pub struct AgentSpec {
     /// Model, where the agent takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Base URL of the model server (`ollama`).
+    /// Base URL of the model server, where the agent takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Environment variables set for the agent, beside the allowed ones of our own environment.

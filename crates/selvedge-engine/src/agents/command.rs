@@ -13,8 +13,9 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::claim::heed_refusal;
-use super::claude::{self, Reading};
+use super::claude::Reading;
 use super::program::{self, Launch, Told};
+use super::records::{self, locked};
 use super::{Agent, SessionRequest, env};
 use crate::activity::Progress;
 use crate::process::capture::{Consumer, Line, Lines};
@@ -61,7 +62,7 @@ async fn session(
     let reading = Arc::new(Mutex::new(Reading::default()));
     let reader = |told| read_along(Arc::clone(&reading), told);
     match program::run(request, launch, reader, progress, cancel).await {
-        Ok(ended) => conclude(request, &claude::locked(&reading), &ended),
+        Ok(ended) => conclude(request, &locked(&reading), &ended),
         Err(outcome) => outcome,
     }
 }
@@ -98,7 +99,7 @@ fn read_along(reading: Arc<Mutex<Reading>>, told: Told) -> impl Consumer + 'stat
         }
         if *prints_records.get_or_insert_with(|| is_record(line.bytes)) {
             let mut tell = |activity| drop(told.try_send(activity));
-            claude::locked(&reading).line(line.bytes, &mut tell);
+            locked(&reading).line(line.bytes, &mut tell);
         } else {
             program::show(&told, line.bytes);
         }
@@ -116,7 +117,7 @@ fn is_record(line: &[u8]) -> bool {
 
 fn conclude(request: &SessionRequest, reading: &Reading, ended: &Ended) -> SessionOutcome {
     if reading.has_ended() {
-        return claude::conclude(request, reading, ended);
+        return records::conclude(request, reading, ended);
     }
     let by_exit = program::by_exit(request, ended);
     let outcome = SessionOutcome {

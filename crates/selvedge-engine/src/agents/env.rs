@@ -113,10 +113,9 @@ fn is_for(section: &str, kind: AgentKind, ours: &Environment) -> bool {
         None => (section, None),
     };
     let is_meant = match kind {
-        AgentKind::Claude => matches!(whom, "everyone" | "claude"),
-        AgentKind::Command => matches!(whom, "everyone" | "command"),
         // The model's commands and the task's own: they speak to no model.
         AgentKind::Api | AgentKind::Ollama | AgentKind::Shell => whom == "everyone",
+        kind => whom == "everyone" || whom.split_whitespace().any(|name| name == kind.name()),
     };
     let is_set = |name: &str| {
         ours.get(OsStr::new(name))

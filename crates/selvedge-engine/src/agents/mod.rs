@@ -8,12 +8,18 @@ mod api;
 mod chat;
 mod claim;
 mod claude;
+mod codex;
 mod command;
+mod gemini;
 mod ollama;
+mod opencode;
 mod preflight;
 mod program;
+mod qwen;
+mod records;
 mod retry;
 mod shell;
+mod untried;
 
 pub mod env;
 
@@ -29,11 +35,16 @@ use crate::process::Supervisor;
 pub use api::Api;
 pub use claim::TEXT_LIMIT;
 pub use claude::Claude;
+pub use codex::Codex;
 pub use command::CommandAgent;
+pub use gemini::Gemini;
 pub use ollama::Ollama;
+pub use opencode::OpenCode;
 pub use preflight::{Missing, preflight};
+pub use qwen::Qwen;
 pub use retry::Backoff;
 pub use shell::Shell;
+pub use untried::{Amp, Copilot, Cursor, Droid, Goose};
 
 /// All that one session gets. Sessions share nothing else: each starts fresh.
 #[derive(Debug, Clone)]
@@ -71,7 +82,8 @@ pub struct SessionRequest {
 pub enum Role {
     /// To do the work: it reads and changes the workspace and runs commands.
     Worker,
-    /// To judge work that it is told of: it has no tools at all, and answers in JSON.
+    /// To judge work that it is told of: it has no tools at all, or none that change anything where an
+    /// agent cannot be without, and answers in JSON.
     Judge,
 }
 
@@ -90,6 +102,15 @@ pub trait Agent: Send + Sync {
 pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
     match spec.kind {
         AgentKind::Claude => Box::new(Claude::default()),
+        AgentKind::Codex => Box::new(Codex::default()),
+        AgentKind::Gemini => Box::new(Gemini::default()),
+        AgentKind::Qwen => Box::new(Qwen::default()),
+        AgentKind::Opencode => Box::new(OpenCode::default()),
+        AgentKind::Cursor => Box::new(Cursor::default()),
+        AgentKind::Amp => Box::new(Amp::default()),
+        AgentKind::Droid => Box::new(Droid::default()),
+        AgentKind::Copilot => Box::new(Copilot::default()),
+        AgentKind::Goose => Box::new(Goose::default()),
         AgentKind::Ollama => Box::new(Ollama::default()),
         AgentKind::Api => Box::new(Api::default()),
         AgentKind::Command => Box::new(CommandAgent),

@@ -18,6 +18,11 @@ const INSTALLING: &[(&str, &str)] = &[
     ("gemini", "npm install -g @google/gemini-cli"),
     ("qwen", "npm install -g @qwen-code/qwen-code"),
     ("opencode", "npm install -g opencode-ai"),
+    ("cursor-agent", "see https://cursor.com/cli"),
+    ("amp", "npm install -g @sourcegraph/amp"),
+    ("droid", "see https://docs.factory.ai/cli"),
+    ("copilot", "npm install -g @github/copilot"),
+    ("goose", "see https://block.github.io/goose"),
     ("aider", "pipx install aider-chat"),
     ("mini", "pipx install mini-swe-agent"),
     ("ollama", "see https://ollama.com/download"),
@@ -53,17 +58,17 @@ pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
         .unwrap_or_default();
     let is_there = |program: &str| find_program(program, path, workspace).is_some();
     let program = match agent.kind {
-        AgentKind::Claude => agent.program.first().map_or("claude", String::as_str),
-        // An agent without a program is refused when it runs.
-        AgentKind::Command | AgentKind::Shell => match agent.program.first() {
-            Some(program) => program,
-            None => return Ok(()),
-        },
         // What is needed is the server; the program matters only where it would have to run here.
         AgentKind::Ollama if is_served_elsewhere(agent) => return Ok(()),
         AgentKind::Ollama => "ollama",
         // It is asked from here; whether the key is right only the server can say.
         AgentKind::Api => return Ok(()),
+        kind => match (agent.program.first(), kind) {
+            (Some(program), _) => program,
+            // An agent without a program is refused when it runs.
+            (None, AgentKind::Command | AgentKind::Shell) => return Ok(()),
+            (None, kind) => kind.name(),
+        },
     };
     if is_there(program) {
         return Ok(());

@@ -103,11 +103,16 @@ pub(super) fn show(told: &Told, line: &[u8]) {
 
 /// Writes what goes to the program's standard input beside its output.
 pub(super) async fn prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
-    let path = request.run_dir.join(format!("{}.prompt", request.files));
+    let path = prompt_path(request);
     match tokio::fs::write(&path, request.prompt.whole()).await {
         Ok(()) => Ok(path),
         Err(error) => Err(cannot_write(&path, &error)),
     }
+}
+
+/// Where that is.
+pub(super) fn prompt_path(request: &SessionRequest) -> PathBuf {
+    request.run_dir.join(format!("{}.prompt", request.files))
 }
 
 /// The outcome of a session whose own files cannot be written.

@@ -77,6 +77,45 @@ pub(super) fn is_transient(status: u16) -> bool {
     is_fault || matches!(status, 408 | 425 | 429)
 }
 
+/// Words in the text of an API's failure that bears no status of its own, and that may pass by itself.
+const PASSING_TROUBLE: &[&str] = &[
+    "overloaded",
+    "529",
+    "at capacity",
+    "high demand",
+    "rate limit",
+    "timed out",
+    "timeout",
+    "connection error",
+    "connection reset",
+    "stream disconnected",
+    "econnreset",
+    "econnrefused",
+    "epipe",
+    "enotfound",
+    "eai_again",
+    "socket hang up",
+    "fetch failed",
+    "network error",
+    "internal server error",
+];
+
+/// Whether the failure that an agent tells of may pass by itself: by the status that it names, else
+/// by its words.
+pub(super) fn may_pass(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let named = said.split("status").skip(1).find_map(|rest| {
+        let digits = rest
+            .trim_start_matches(|c: char| !c.is_ascii_digit())
+            .get(..3)?;
+        digits.parse().ok()
+    });
+    match named {
+        Some(status) => is_transient(status),
+        None => PASSING_TROUBLE.iter().any(|words| said.contains(words)),
+    }
+}
+
 /// What a `Retry-After` header asks for, when it counts seconds. A date is not understood, and
 /// then the backoff alone decides.
 pub(super) fn retry_after(header: &str) -> Option<Duration> {
@@ -132,6 +171,25 @@ mod tests {
                 .into_iter()
                 .any(is_transient)
         );
+    }
+
+    #[test]
+    fn a_failure_that_is_told_in_words_may_pass_by_its_status_or_its_words() {
+        for passing in [
+            "unexpected status 503 Service Unavailable: overloaded, url: http://127.0.0.1:401",
+            "exceeded retry limit, last status: 429 Too Many Requests",
+            "API Error: Overloaded",
+            "stream disconnected before completion",
+        ] {
+            assert!(may_pass(passing), "{passing}");
+        }
+        for lasting in [
+            "unexpected status 401 Unauthorized: timeout of your key, url: http://x",
+            "Invalid API key",
+            "",
+        ] {
+            assert!(!may_pass(lasting), "{lasting}");
+        }
     }
 
     #[test]

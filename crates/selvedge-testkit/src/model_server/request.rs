@@ -63,8 +63,8 @@ impl Request {
         self.user_texts().into_iter().next().unwrap_or_default()
     }
 
-    /// The text of every user message, without the reminders that Claude Code slips in and without
-    /// messages that hold only tool results.
+    /// The text of every user message, without what clients slip in beside it (reminders, what the
+    /// machine is like) and without messages that hold only tool results.
     pub fn user_texts(&self) -> Vec<String> {
         let texts = self.messages_of("user").map(message_text);
         texts.filter(|text| !text.is_empty()).collect()
@@ -72,31 +72,57 @@ impl Request {
 
     /// Whether the model has already spoken in this conversation.
     pub(crate) fn has_model_turn(&self) -> bool {
-        self.messages_of("assistant").next().is_some()
+        self.messages().any(is_models)
+    }
+
+    /// Whether the client only asks for a title of its session, as OpenCode does.
+    pub(crate) fn names_a_session(&self) -> bool {
+        let system = self.messages_of("system").map(message_text);
+        system
+            .fold(String::new(), |all, text| all + &text)
+            .contains("title generator")
+    }
+
+    /// The conversation, in the words of whichever API: messages, items, contents.
+    fn messages(&self) -> impl Iterator<Item = &Value> {
+        let fields = ["messages", "input", "contents"];
+        let messages = fields.iter().find_map(|field| self.body[*field].as_array());
+        messages.map(Vec::as_slice).unwrap_or_default().iter()
     }
 
     fn messages_of(&self, role: &'static str) -> impl Iterator<Item = &Value> {
-        let messages = self.body["messages"].as_array().map(Vec::as_slice);
-        messages
-            .unwrap_or_default()
-            .iter()
+        self.messages()
             .filter(move |message| message["role"] == role)
     }
 }
 
-/// A message's content is a string, or blocks of which only the text blocks count.
-fn message_text(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-            let said: Vec<_> = texts.filter(|text| !is_reminder(text)).collect();
-            said.join("\n")
-        }
-        _ => String::new(),
-    }
+/// What the model said or did: the Responses API has items of their own for its calls.
+fn is_models(message: &Value) -> bool {
+    let role = message["role"].as_str();
+    let kind = message["type"].as_str();
+    matches!(role, Some("assistant" | "model"))
+        || kind.is_some_and(|kind| kind.ends_with("_call") || kind == "reasoning")
 }
 
-fn is_reminder(text: &str) -> bool {
-    text.trim_start().starts_with("<system-reminder>")
+/// A message's content is a string, or blocks of which only the text blocks count.
+fn message_text(message: &Value) -> String {
+    let blocks = match (&message["content"], &message["parts"]) {
+        (Value::String(text), _) => return text.clone(),
+        (Value::Array(blocks), _) | (_, Value::Array(blocks)) => blocks,
+        _ => return String::new(),
+    };
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    let said: Vec<_> = texts.filter(|text| !is_slipped_in(text)).collect();
+    said.join("\n")
+}
+
+/// What Claude Code, Codex and Gemini CLI say in the user's place.
+fn is_slipped_in(text: &str) -> bool {
+    const TAGS: [&str; 4] = [
+        "<system-reminder>",
+        "<environment_context>",
+        "<session_context>",
+        "<permissions instructions>",
+    ];
+    TAGS.iter().any(|tag| text.trim_start().starts_with(tag))
 }

@@ -5,7 +5,9 @@
 )]
 
 mod anthropic;
+mod gemini;
 mod http;
 mod model_server_program;
 mod ollama;
+mod openai;
 mod test_env;

@@ -44,11 +44,12 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
             Ok(()) => (Some(true), "its program is there".to_owned()),
             Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
-        let what = if chosen {
-            format!("agent {name} (default)")
-        } else {
-            format!("agent {name}")
-        };
+        let marks = [
+            (chosen, " (default)"),
+            (agent.kind.known().is_experimental, " (experimental)"),
+        ];
+        let marks = marks.iter().filter(|(holds, _)| *holds);
+        let what = marks.fold(format!("agent {name}"), |what, (_, mark)| what + mark);
         findings.push(Finding { what, ok, found });
     }
     findings.push(processes());

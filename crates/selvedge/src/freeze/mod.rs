@@ -9,9 +9,10 @@ use std::path::Path;
 use selvedge_core::config::{Origin, Resolved};
 use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
-    VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, CostTold, RunSpec, SessionLimits, Step, StepKind, Task,
+    TaskId, VerificationPlan,
 };
+use selvedge_core::price::PriceTable;
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
@@ -263,10 +264,41 @@ fn notices(
                 .push("the task's list of checks is empty: the work will be unchecked".to_owned());
         }
     }
-    if settings.budget.cost_micro_usd.is_some() && agent.kind == AgentKind::Command {
+    notices.extend(caveats(settings, agent));
+    notices
+}
+
+/// What this agent does not give: being tried, and a hold to the limits that are set.
+fn caveats(settings: &Resolved, agent: &AgentSpec) -> Vec<String> {
+    let known = agent.kind.known();
+    let name = &agent.name;
+    let mut notices = Vec::new();
+    if known.is_experimental {
         notices.push(format!(
-            "agent `{}` may not tell what it costs: then the cap on cost cannot hold",
-            agent.name
+            "agent `{name}` is experimental: it is read as its makers document it, and was never tried"
+        ));
+    }
+    if settings.budget.cost_micro_usd.is_some() {
+        let priced = |model| PriceTable::built_in().price(model).is_some();
+        let is_priced = agent.model.as_deref().is_some_and(priced);
+        match known.cost {
+            CostTold::Always => {}
+            CostTold::ByTokens if is_priced => notices.push(format!(
+                "agent `{name}` tells its tokens only: its cost is estimated after each session, and \
+                 the cap holds between them"
+            )),
+            CostTold::ByTokens => notices.push(format!(
+                "agent `{name}` tells its tokens only, and no price is known for its model: the cap \
+                 on cost cannot hold"
+            )),
+            CostTold::Perhaps => notices.push(format!(
+                "agent `{name}` may not tell what it costs: then the cap on cost cannot hold"
+            )),
+        }
+    }
+    if settings.limits.max_turns.is_some() && !known.counts_turns {
+        notices.push(format!(
+            "agent `{name}` has no limit on turns: `max_turns` does not hold, only the limits on time do"
         ));
     }
     notices

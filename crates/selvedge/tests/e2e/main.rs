@@ -10,12 +10,14 @@
     reason = "a test that cannot go on must stop, and say why"
 )]
 
+mod agents;
 mod callers;
 mod claude_code;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
 mod reports;
+mod slow;
 mod stage;
 mod tools;
 mod tricks;

@@ -1,6 +1,6 @@
-//! A repository, a scripted model, and the real Claude Code between them.
+//! A repository, a scripted model, and a real agent between them: Claude Code, unless another is named.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use selvedge_testkit::{Invocation, ModelServer, TestEnv, Turn};
 use serde_json::json;
@@ -15,9 +15,14 @@ pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 
 /// Where an agent's program is. Fails when the suite was started without them.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let installed = std::env::var_os(PROGRAMS).map(|folder| PathBuf::from(folder).join(name));
+    let folder = std::env::var_os(PROGRAMS).map(PathBuf::from);
+    // A package of OpenCode's for one platform is installed alone, and links no program.
+    let places = [name.to_owned(), format!("../{name}-linux-x64/bin/{name}")];
+    let mut installed = places
+        .iter()
+        .filter_map(|place| Some(folder.as_ref()?.join(place)));
     installed
-        .filter(|program| program.is_file())
+        .find(|program| program.is_file())
         .unwrap_or_else(|| {
             panic!(
                 "the end-to-end suite runs the real `{name}`, which is not in ${PROGRAMS}: run the \
@@ -28,23 +33,26 @@ pub(crate) fn program(name: &str) -> PathBuf {
 
 /// A repository with one commit.
 pub(crate) fn stage() -> TestEnv {
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge"));
     env.write("README", "a repository\n");
     env.repo();
     env
 }
 
-/// Makes the agent `claude` the real one, which takes `server` for its model.
-pub(crate) fn connect(env: &TestEnv, server: &ModelServer) {
+/// Claude Code's table in the configuration, with `server` for its model.
+pub(crate) fn settings(_: &TestEnv, server: &ModelServer) -> String {
     let claude = json!([program("claude")]);
     let url = server.url();
-    configure(
-        env,
-        &format!(
-            "[agents.claude]\nprogram = {claude}\nmodel = \"{MODEL}\"\napi_retries = 2\n\
-             env.ANTHROPIC_BASE_URL = \"{url}\"\nenv.ANTHROPIC_API_KEY = \"dummy\"\n"
-        ),
-    );
+    format!(
+        "program = {claude}\nmodel = \"{MODEL}\"\n\
+         env.ANTHROPIC_BASE_URL = \"{url}\"\nenv.ANTHROPIC_API_KEY = \"dummy\"\n"
+    )
+}
+
+/// Makes the agent `claude` the real one, which takes `server` for its model.
+pub(crate) fn connect(env: &TestEnv, server: &ModelServer) {
+    configure(env, &format!("[agents.claude]\n{}", settings(env, server)));
 }
 
 /// The task, by Claude Code.

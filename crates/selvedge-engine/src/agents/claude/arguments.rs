@@ -11,6 +11,7 @@
 use selvedge_core::gate;
 use selvedge_core::model::MicroUsd;
 
+use crate::agents::records::{Allowance, has_flag, program_or};
 use crate::agents::{Role, SessionRequest};
 
 const DEFAULT_PROGRAM: &str = "claude";
@@ -33,21 +34,11 @@ const WITHOUT_TOOLS: [&str; 4] = [
     "--disable-slash-commands",
 ];
 
-/// What may differ between the tries of one attempt.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Allowance {
-    pub(super) turns: Option<u32>,
-    pub(super) cost: Option<MicroUsd>,
-}
-
 /// Program and arguments. The prompt goes to standard input, where no length limit applies and no
 /// process list shows it.
 pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Vec<String> {
-    let mut argv = request.agent.program.clone();
-    if argv.is_empty() {
-        argv.push(DEFAULT_PROGRAM.to_owned());
-    }
-    let configured = argv.clone();
+    let mut argv = program_or(request, DEFAULT_PROGRAM);
+    let takes_over = has_flag(&argv, PERMISSION_FLAGS);
     argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
     if let Some(model) = &request.agent.model {
         argv.extend(["--model".to_owned(), model.clone()]);
@@ -61,19 +52,11 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
     if request.role == Role::Judge {
         argv.extend(WITHOUT_TOOLS.map(str::to_owned));
         argv.extend(["--json-schema".to_owned(), gate::schema().to_string()]);
-    } else if !configured
-        .iter()
-        .any(|argument| is_permission_flag(argument))
-    {
+    } else if !takes_over {
         let ours = ["--permission-mode", "acceptEdits", "--allowedTools=Bash"];
         argv.extend(ours.map(str::to_owned));
     }
     argv
-}
-
-fn is_permission_flag(argument: &str) -> bool {
-    let name = argument.split_once('=').map_or(argument, |(name, _)| name);
-    PERMISSION_FLAGS.contains(&name)
 }
 
 /// As a plain decimal: a float would print very small amounts with an exponent.

@@ -8,16 +8,15 @@ use std::time::Instant;
 use selvedge_core::model::{Cost, MicroUsd, ToolCall, Usage};
 use selvedge_core::price::PriceTable;
 
-use super::record::{Ending, Message, Record, said, subject, writes};
+use super::record::{Ending, Message, Record, said};
 use crate::activity::Activity;
-use crate::agents::claim::{bounded, reason, shorten};
+use crate::agents::claim::{bounded, reason};
+use crate::agents::records::call;
 
 /// Messages whose usage is kept apart, so that one that comes again is not counted again.
 const MESSAGES_REMEMBERED: usize = 1_000;
 /// Tools that may be running at a time.
 const TOOLS_REMEMBERED: usize = 1_000;
-/// Characters of a tool's subject.
-const SUBJECT_LIMIT: usize = 120;
 /// Stands for the model where the program speaks in its place.
 const SYNTHETIC: &str = "<synthetic>";
 
@@ -81,14 +80,6 @@ impl Reading {
     /// Whether the session's last record was read.
     pub(in crate::agents) fn has_ended(&self) -> bool {
         self.ending.is_some()
-    }
-
-    /// Whether the session's last record was read no sooner than the session was stopped.
-    pub(super) fn ended_after(&self, stopped_at: Option<Instant>) -> bool {
-        match (self.ended_at, stopped_at) {
-            (Some(ended), Some(stopped)) => ended >= stopped,
-            _ => false,
-        }
     }
 
     /// The model that answered, else the one that was announced.
@@ -156,20 +147,14 @@ impl Reading {
                 }
                 Some("tool_use") => {
                     self.tool_calls = self.tool_calls.saturating_add(1);
-                    let subject = shorten(subject(block.input).trim(), SUBJECT_LIMIT);
+                    let call = call(&block.name, block.input);
+                    told(Activity::ToolStarted {
+                        name: call.name.clone(),
+                        subject: call.subject.clone(),
+                    });
                     if self.running.len() < TOOLS_REMEMBERED {
-                        let call = ToolCall {
-                            name: block.name.clone(),
-                            subject: subject.clone(),
-                            writes: writes(&block.name, block.input),
-                            ..ToolCall::default()
-                        };
                         self.running.insert(block.id, call);
                     }
-                    told(Activity::ToolStarted {
-                        name: block.name,
-                        subject,
-                    });
                 }
                 _ => {}
             }

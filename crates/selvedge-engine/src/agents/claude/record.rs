@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use selvedge_core::model::{MicroUsd, Usage};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+use crate::agents::records::lenient;
 
 /// A record of any type but `result`: the fields of all types that are read, side by side.
 #[derive(Debug, Default, Deserialize)]
@@ -105,6 +107,9 @@ pub(super) struct Ending {
     pub(super) result: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) errors: Vec<String>,
+    /// Where an agent that is only like Claude Code says what went wrong.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error: Said,
     #[serde(deserialize_with = "lenient")]
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -117,6 +122,14 @@ pub(super) struct Ending {
     pub(super) by_model: BTreeMap<String, ModelTokens>,
     #[serde(deserialize_with = "lenient")]
     pub(super) permission_denials: Vec<IgnoredAny>,
+}
+
+/// An error with its message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Said {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) message: String,
 }
 
 /// Tokens as the API counts them.
@@ -174,71 +187,6 @@ impl ModelTokens {
     pub(super) fn cost(&self) -> Option<MicroUsd> {
         self.cost_usd.and_then(MicroUsd::from_usd)
     }
-}
-
-/// A field's value if it is of the expected type, else the type's default.
-fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    let raw = <&RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
-}
-
-/// What a tool is used on, in a few words: the first of its arguments that says so.
-pub(super) fn subject(input: Option<&RawValue>) -> String {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Input {
-        #[serde(deserialize_with = "lenient")]
-        command: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        file_path: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        notebook_path: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        pattern: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        path: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        url: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        query: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        description: Option<String>,
-    }
-    let input: Input = input
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
-    let told = [
-        input.command,
-        input.file_path,
-        input.notebook_path,
-        input.pattern,
-        input.path,
-        input.url,
-        input.query,
-        input.description,
-    ];
-    told.into_iter().flatten().next().unwrap_or_default()
-}
-
-/// The file that a tool writes; none where it is no tool that writes files.
-pub(super) fn writes(name: &str, input: Option<&RawValue>) -> Option<String> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Input {
-        #[serde(deserialize_with = "lenient")]
-        file_path: Option<String>,
-        #[serde(deserialize_with = "lenient")]
-        notebook_path: Option<String>,
-    }
-    if !matches!(name, "Edit" | "MultiEdit" | "Write" | "NotebookEdit") {
-        return None;
-    }
-    let input: Input = serde_json::from_str(input?.get()).ok()?;
-    input.file_path.or(input.notebook_path)
 }
 
 /// What a tool said.

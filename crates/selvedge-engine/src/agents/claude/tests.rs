@@ -13,7 +13,7 @@ use crate::activity::Activity;
 macro_rules! recording {
     ($name:literal) => {
         include_str!(concat!(
-            "../../../tests/agents/recordings/",
+            "../../../tests/agents/recordings/claude/",
             $name,
             ".jsonl"
         ))

@@ -1,10 +1,5 @@
-//! What a session of Claude Code came to: its own last record first, then how the program ended.
-//!
-//! The last record outranks the exit code, in both directions, and a stop that came after it: an
-//! exit code of 0 proves nothing without it, and a session that has said `success` is not undone
-//! by a clock that ran out while it was cleaning up. A record that came after our own signal ranks
-//! below it: the program may say `success` of work that we have just broken off. What it says
-//! about the work is not believed here or anywhere.
+//! What a session of Claude Code came to: what its last record says of its end, its tokens and what
+//! they cost.
 
 use std::time::Instant;
 
@@ -14,28 +9,8 @@ use selvedge_core::price::PriceTable;
 use super::reading::Reading;
 use super::record::Ending;
 use crate::agents::claim::{bounded, reason};
-use crate::agents::retry::is_transient;
-
-/// Words in the text of an API failure that bears no status, and that may pass by itself.
-const PASSING_TROUBLE: &[&str] = &[
-    "overloaded",
-    "529",
-    "at capacity",
-    "rate limit",
-    "timed out",
-    "timeout",
-    "connection error",
-    "connection reset",
-    "econnreset",
-    "econnrefused",
-    "epipe",
-    "enotfound",
-    "eai_again",
-    "socket hang up",
-    "fetch failed",
-    "network error",
-    "internal server error",
-];
+use crate::agents::records::settle;
+use crate::agents::retry::{is_transient, may_pass};
 
 /// What a session came to. `by_exit` is what the program's end says, for when the records are
 /// silent or say only that the session was broken off; `stopped_at` is when we broke it off.
@@ -45,18 +20,12 @@ pub(super) fn outcome(
     stopped_at: Option<Instant>,
 ) -> SessionOutcome {
     let told = reading.ending.as_ref();
-    let (status, error) = match told.map(status) {
-        // What failed was not the agent, and something of it may still be alive.
-        _ if by_exit.status == SessionStatus::Infra => (by_exit.status, by_exit.error),
-        None => without_result(by_exit),
-        Some(status)
-            if was_stopped(by_exit.status)
-                && (status == SessionStatus::Failed || reading.ended_after(stopped_at)) =>
-        {
-            (by_exit.status, by_exit.error)
-        }
-        Some(status) => (status, told.and_then(|ending| error(status, ending))),
-    };
+    let ending = told.map(|ending| {
+        let status = status(ending);
+        let at = reading.ended_at.unwrap_or_else(Instant::now);
+        (status, error(status, ending), at)
+    });
+    let (status, error) = settle(ending, by_exit, stopped_at);
     let text = told
         .and_then(|ending| ending.result.as_deref())
         .filter(|text| !text.is_empty());
@@ -88,10 +57,7 @@ pub(super) fn is_passing(reading: &Reading) -> bool {
     match (ending.api_error_status, reading.api_trouble.as_deref()) {
         (Some(status), _) => is_transient(status),
         (None, Some("server_error" | "rate_limit" | "overloaded")) => true,
-        (None, _) => {
-            let text = ending.result.as_deref().unwrap_or_default().to_lowercase();
-            PASSING_TROUBLE.iter().any(|words| text.contains(words))
-        }
+        (None, _) => ending.result.as_deref().is_some_and(may_pass),
     }
 }
 
@@ -114,23 +80,12 @@ fn error(status: SessionStatus, ending: &Ending) -> Option<String> {
         .errors
         .iter()
         .chain(&ending.result)
+        .chain([&ending.error.message])
         .find(|text| !text.trim().is_empty());
     Some(said.map_or_else(
         || ending.subtype.clone().unwrap_or_default(),
         |text| reason(text),
     ))
-}
-
-fn without_result(by_exit: SessionOutcome) -> (SessionStatus, Option<String>) {
-    if by_exit.status == SessionStatus::Success {
-        let error = "ended without saying how: no result record".to_owned();
-        return (SessionStatus::Failed, Some(error));
-    }
-    (by_exit.status, by_exit.error)
-}
-
-fn was_stopped(status: SessionStatus) -> bool {
-    matches!(status, SessionStatus::Timeout | SessionStatus::Cancelled)
 }
 
 /// By model, since that counts side calls too; else the main loop's; else message by message.

@@ -1,0 +1,182 @@
+//! The agents that are known: how each is spoken to, and what of it is known beforehand. What an
+//! agent is made of stands in a run's [`AgentSpec`](super::AgentSpec); how it is carried out is the
+//! engine's.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an agent is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// Claude Code's `claude -p` with stream-json.
+    Claude,
+    /// Codex's `codex exec --json`.
+    Codex,
+    /// Gemini CLI's `gemini --output-format stream-json`.
+    Gemini,
+    /// Qwen Code's `qwen --output-format stream-json`.
+    Qwen,
+    /// `OpenCode`'s `opencode run --format json`.
+    Opencode,
+    /// Cursor's `cursor-agent -p`.
+    Cursor,
+    /// Amp's `amp --execute`.
+    Amp,
+    /// Factory's `droid exec`.
+    Droid,
+    /// GitHub's `copilot -p`.
+    Copilot,
+    /// `goose run`.
+    Goose,
+    /// A model behind Ollama's `/api/chat`, with our own file and command tools.
+    Ollama,
+    /// A model behind the API of Anthropic, OpenAI or Gemini, with the same tools.
+    Api,
+    /// Any program: the prompt on standard input, or as an argument.
+    Command,
+    /// The task's own command line: deterministic, never retried.
+    Shell,
+}
+
+/// What is known of an agent's cost while it works and afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostTold {
+    /// It tells what it costs, or it costs nothing.
+    Always,
+    /// It tells its tokens, and the list of prices makes an estimate of them where it has the model.
+    ByTokens,
+    /// It may tell nothing.
+    Perhaps,
+}
+
+/// What is known of a kind beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// As it is written in a configuration, and what its agent is called that needs none.
+    pub name: &'static str,
+    /// Retries of the model's API within one attempt, where nobody says otherwise.
+    pub api_retries: u32,
+    /// Whether a limit on turns can be kept.
+    pub counts_turns: bool,
+    /// What is known of its cost.
+    pub cost: CostTold,
+    /// Whether its program was never run in our own tests: no registry has it.
+    pub is_experimental: bool,
+}
+
+impl AgentKind {
+    /// All of them, in the order in which people are told of them.
+    pub const ALL: [Self; 14] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Qwen,
+        Self::Opencode,
+        Self::Cursor,
+        Self::Amp,
+        Self::Droid,
+        Self::Copilot,
+        Self::Goose,
+        Self::Ollama,
+        Self::Api,
+        Self::Command,
+        Self::Shell,
+    ];
+
+    /// What is known of it.
+    pub const fn known(self) -> Known {
+        const AGENT: Known = Known {
+            name: "",
+            api_retries: 3,
+            counts_turns: true,
+            cost: CostTold::Always,
+            is_experimental: false,
+        };
+        const UNTRIED: Known = Known {
+            counts_turns: false,
+            cost: CostTold::Perhaps,
+            is_experimental: true,
+            ..AGENT
+        };
+        match self {
+            Self::Claude => Known {
+                name: "claude",
+                ..AGENT
+            },
+            Self::Codex => Known {
+                name: "codex",
+                counts_turns: false,
+                cost: CostTold::ByTokens,
+                ..AGENT
+            },
+            Self::Gemini => Known {
+                name: "gemini",
+                cost: CostTold::ByTokens,
+                ..AGENT
+            },
+            Self::Qwen => Known {
+                name: "qwen",
+                cost: CostTold::ByTokens,
+                ..AGENT
+            },
+            Self::Opencode => Known {
+                name: "opencode",
+                counts_turns: false,
+                cost: CostTold::Perhaps,
+                ..AGENT
+            },
+            Self::Cursor => Known {
+                name: "cursor",
+                ..UNTRIED
+            },
+            Self::Amp => Known {
+                name: "amp",
+                ..UNTRIED
+            },
+            Self::Droid => Known {
+                name: "droid",
+                ..UNTRIED
+            },
+            Self::Copilot => Known {
+                name: "copilot",
+                ..UNTRIED
+            },
+            Self::Goose => Known {
+                name: "goose",
+                counts_turns: true,
+                ..UNTRIED
+            },
+            Self::Ollama => Known {
+                name: "ollama",
+                api_retries: 2,
+                ..AGENT
+            },
+            Self::Api => Known {
+                name: "api",
+                api_retries: 2,
+                cost: CostTold::ByTokens,
+                ..AGENT
+            },
+            // A foreign program is not run twice unasked: it may have been paid for.
+            Self::Command => Known {
+                name: "command",
+                api_retries: 0,
+                counts_turns: false,
+                cost: CostTold::Perhaps,
+                is_experimental: false,
+            },
+            Self::Shell => Known {
+                name: "shell",
+                api_retries: 1,
+                counts_turns: false,
+                ..AGENT
+            },
+        }
+    }
+
+    /// As it is written in a configuration.
+    pub const fn name(self) -> &'static str {
+        self.known().name
+    }
+}

@@ -1,0 +1,115 @@
+//! Codex: `codex exec --json`, a new session for every attempt, nothing of it kept on disk.
+//!
+//! It has no limit on turns and tells no cost; its tokens are priced where the model is known. How
+//! often it asks its API again can be said only for a provider of our own making, which it gets where
+//! `base_url` is configured; of its built-in one it is counted, and draws on the same allowance.
+
+mod record;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use selvedge_core::gate;
+
+use super::records::{Allowance, Folded, Program, Recorded, has_flag, program_or};
+use super::{Role, SessionRequest, env};
+
+/// Flags by which a user takes permissions into their own hands.
+const PERMISSION_FLAGS: &[&str] = &[
+    "-s",
+    "--sandbox",
+    "-p",
+    "--profile",
+    "--approve-for-me",
+    "--dangerously-bypass-approvals-and-sandbox",
+];
+
+/// As records, wherever it is; no session kept, no look-ups of updates, plug-ins and apps.
+const FIXED: [&str; 11] = [
+    "exec",
+    "--json",
+    "--color=never",
+    "--skip-git-repo-check",
+    "--ephemeral",
+    "--disable",
+    "plugins",
+    "--disable",
+    "apps",
+    "-c",
+    "check_for_update_on_startup=false",
+];
+
+/// The credential that OpenAI's clients go by.
+const KEY: &str = "OPENAI_API_KEY";
+
+/// Codex as an agent.
+pub type Codex = Recorded<CodexExec>;
+
+/// Codex's program.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CodexExec;
+
+impl Program for CodexExec {
+    type Reading = Folded<record::Records>;
+
+    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+        match request.role {
+            Role::Worker => Vec::new(),
+            Role::Judge => vec![(schema_file(request), gate::schema().to_string())],
+        }
+    }
+
+    fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String> {
+        let mut argv = program_or(request, "codex");
+        let takes_over = has_flag(&argv, PERMISSION_FLAGS);
+        argv.extend(FIXED.map(str::to_owned));
+        if let Some(model) = &request.agent.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        if let Some(url) = &request.agent.base_url {
+            argv.extend(provider(request, url, allowance.retries));
+        }
+        if request.role == Role::Judge {
+            argv.extend([
+                "--sandbox=read-only".to_owned(),
+                "--output-schema".to_owned(),
+            ]);
+            argv.push(schema_file(request).to_string_lossy().into_owned());
+        } else if !takes_over {
+            argv.push("--sandbox=workspace-write".to_owned());
+        }
+        // The prompt comes on standard input.
+        argv.push("-".to_owned());
+        argv
+    }
+}
+
+fn schema_file(request: &SessionRequest) -> PathBuf {
+    request
+        .run_dir
+        .join(format!("{}.schema.json", request.files))
+}
+
+/// A provider of its own for the server at `url`, whose requests are made again this often. Its stream
+/// is begun again; a request within that is not, or the two would multiply.
+fn provider(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
+    let environment = env::for_agent(&request.agent, &env::ours());
+    // Values are TOML, whose basic strings JSON's are.
+    let url = serde_json::Value::from(url);
+    let mut settings = vec![
+        "model_provider=\"selvedge\"".to_owned(),
+        "model_providers.selvedge.name=\"selvedge\"".to_owned(),
+        "model_providers.selvedge.wire_api=\"responses\"".to_owned(),
+        "model_providers.selvedge.request_max_retries=0".to_owned(),
+        format!("model_providers.selvedge.stream_max_retries={retries}"),
+        format!("model_providers.selvedge.base_url={url}"),
+    ];
+    if environment.contains_key(OsStr::new(KEY)) {
+        settings.push(format!("model_providers.selvedge.env_key=\"{KEY}\""));
+    }
+    let setting = |setting| ["-c".to_owned(), setting];
+    settings.into_iter().flat_map(setting).collect()
+}

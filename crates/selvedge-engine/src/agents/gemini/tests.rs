@@ -1,0 +1,135 @@
+//! Gemini CLI's records, against recordings of the real program, and what it is started with.
+
+use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
+
+use super::record::Records;
+use super::{GeminiCli, settings};
+use crate::activity::Activity;
+use crate::agents::Role;
+use crate::agents::records::{Allowance, Folded, Program, tests as recorded};
+
+macro_rules! recording {
+    ($name:literal) => {
+        include_str!(concat!(
+            "../../../tests/agents/recordings/gemini/",
+            $name,
+            ".jsonl"
+        ))
+    };
+}
+
+type Session = recorded::Session<Folded<Records>>;
+
+#[test]
+fn a_success_is_told_in_full() {
+    let session = Session::read(recording!("success"));
+    let outcome = session.exited(0);
+    assert_eq!(outcome.status, SessionStatus::Success);
+    assert_eq!(outcome.text, "It is 42.");
+    assert_eq!(outcome.model.as_deref(), Some("scripted"));
+    let usage = Usage {
+        input: 2_800,
+        output: 200,
+        cache_read: 1_200,
+        cache_write: 0,
+    };
+    assert_eq!(outcome.usage, usage, "cached tokens are among the input");
+    assert_eq!(outcome.cost, Cost::UNKNOWN);
+    // A command that exited with 3 is a success to it.
+    assert_eq!((outcome.tool_calls, outcome.tool_errors), (3, 1));
+    assert_eq!(outcome.calls[0].writes.as_deref(), Some("answer"));
+    assert!(outcome.calls[2].is_undone(), "{:?}", outcome.calls[2]);
+    assert_eq!(outcome.unknown_records, 0);
+}
+
+#[test]
+fn a_limit_on_turns_and_an_error_are_told_apart() {
+    let limit = Session::read(recording!("turn_limit")).exited(53);
+    assert_eq!(limit.status, SessionStatus::TurnLimit);
+    let refused = Session::read(recording!("api_400"));
+    assert_eq!(refused.exited(0).status, SessionStatus::Failed);
+    assert!(refused.exited(0).error.unwrap().contains("scripted 400"));
+    let busy = r#"{"type":"result","status":"error","error":{"message":"status 503"}}"#;
+    assert_eq!(Session::read(busy).in_vain(), None, "it has tried itself");
+}
+
+#[test]
+fn a_message_comes_in_pieces_and_another_begins_after_a_tool() {
+    let piece = |text: &str| {
+        format!(
+            "{{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"{text}\",\"delta\":true}}\n"
+        )
+    };
+    let tool = "{\"type\":\"tool_use\",\"tool_id\":\"1\",\"tool_name\":\"x\"}\n";
+    let lines = [
+        piece("I"),
+        piece(" look."),
+        tool.into(),
+        piece("It is"),
+        piece(" 42."),
+    ]
+    .concat();
+    let session = Session::read(&lines);
+    assert_eq!(session.exited(1).text, "It is 42.");
+    assert_eq!(
+        session
+            .told
+            .iter()
+            .filter(|it| matches!(it, Activity::Text(_)))
+            .count(),
+        4
+    );
+}
+
+#[test]
+fn what_several_models_cost_is_not_known() {
+    let result = |models: &str| {
+        format!(
+            "{{\"type\":\"result\",\"status\":\"success\",\"stats\":{{\"input_tokens\":1000,\
+             \"models\":{{{models}}}}}}}"
+        )
+    };
+    let pro = r#""gemini-2.5-pro":{"total_tokens":9}"#;
+    let flash = r#""gemini-2.5-flash":{"total_tokens":9}"#;
+    let idle = r#""gemini-2.0-flash":{"total_tokens":0}"#;
+    let one = Session::read(&result(&[pro, idle].join(","))).exited(0);
+    assert_eq!(one.cost, Cost::estimated(MicroUsd(1_250)));
+    let two = Session::read(&result(&[pro, flash].join(","))).exited(0);
+    assert_eq!(two.cost, Cost::UNKNOWN);
+}
+
+#[test]
+fn its_limits_are_settings_below_the_users() {
+    let allowance = Allowance {
+        turns: Some(7),
+        cost: None,
+        retries: 2,
+    };
+    let settings = settings(allowance, true);
+    assert_eq!(settings["general"]["maxAttempts"], 3);
+    assert_eq!(settings["model"]["maxSessionTurns"], 7);
+    assert_eq!(
+        settings["security"]["auth"]["selectedType"],
+        "gemini-api-key"
+    );
+
+    let mut request = recorded::request();
+    let has = |argv: &[String], word: &str| argv.iter().any(|it| it == word);
+    assert!(has(
+        &GeminiCli.command_line(&request, allowance),
+        "--approval-mode=yolo"
+    ));
+    request.agent.program = ["gemini", "--approval-mode=auto_edit"]
+        .map(str::to_owned)
+        .into();
+    assert!(!has(
+        &GeminiCli.command_line(&request, allowance),
+        "--approval-mode=yolo"
+    ));
+    request.agent.program.clear();
+    request.role = Role::Judge;
+    assert!(has(
+        &GeminiCli.command_line(&request, allowance),
+        "--approval-mode=plan"
+    ));
+}

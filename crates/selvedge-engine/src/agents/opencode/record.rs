@@ -1,0 +1,184 @@
+//! OpenCode's records: steps that begin and finish, each with its tokens and cost, and in them texts
+//! and tools that have come back.
+
+use selvedge_core::model::{MicroUsd, SessionStatus, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::agents::records::{self, Account, call, lenient};
+
+/// What is to be remembered between two of OpenCode's records: nothing.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct Records;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Record<'a> {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    kind: Option<String>,
+    #[serde(rename = "sessionID", deserialize_with = "lenient")]
+    session_id: Option<String>,
+    #[serde(borrow, deserialize_with = "lenient")]
+    part: Part<'a>,
+    /// `error`.
+    #[serde(deserialize_with = "lenient")]
+    error: Trouble,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    /// `text`.
+    #[serde(deserialize_with = "lenient")]
+    text: String,
+    /// `tool_use`.
+    #[serde(deserialize_with = "lenient")]
+    tool: String,
+    #[serde(rename = "callID", deserialize_with = "lenient")]
+    call_id: String,
+    #[serde(borrow, deserialize_with = "lenient")]
+    state: State<'a>,
+    /// `step_finish`.
+    #[serde(deserialize_with = "lenient")]
+    reason: String,
+    #[serde(deserialize_with = "lenient")]
+    cost: f64,
+    #[serde(deserialize_with = "lenient")]
+    tokens: Tokens,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct State<'a> {
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(deserialize_with = "lenient")]
+    output: String,
+    #[serde(deserialize_with = "lenient")]
+    error: String,
+    #[serde(deserialize_with = "lenient")]
+    metadata: Metadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    /// Of a command.
+    #[serde(deserialize_with = "lenient")]
+    exit: Option<i64>,
+}
+
+/// Tokens of one step: cached ones stand beside the input, reasoning beside the output.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    #[serde(deserialize_with = "lenient")]
+    input: u64,
+    #[serde(deserialize_with = "lenient")]
+    output: u64,
+    #[serde(deserialize_with = "lenient")]
+    reasoning: u64,
+    #[serde(deserialize_with = "lenient")]
+    cache: Cache,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    #[serde(deserialize_with = "lenient")]
+    read: u64,
+    #[serde(deserialize_with = "lenient")]
+    write: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Trouble {
+    #[serde(deserialize_with = "lenient")]
+    name: String,
+    #[serde(deserialize_with = "lenient")]
+    data: Data,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Data {
+    #[serde(deserialize_with = "lenient")]
+    message: String,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        Self {
+            input: tokens.input,
+            output: tokens.output.saturating_add(tokens.reasoning),
+            cache_read: tokens.cache.read,
+            cache_write: tokens.cache.write,
+        }
+    }
+}
+
+impl records::Records for Records {
+    const RETRIES_ITSELF: bool = true;
+
+    fn record(&mut self, line: &str, account: &mut Account) -> bool {
+        let Ok(record) = serde_json::from_str::<Record<'_>>(line) else {
+            return false;
+        };
+        if record.session_id.is_some() {
+            account.session_id = record.session_id;
+        }
+        let part = record.part;
+        match record.kind.as_deref() {
+            Some("step_start") => account.is_resumed(),
+            Some("text") => account.says(&part.text),
+            Some("tool_use") => tool(&part, account),
+            Some("step_finish") => step(part, account),
+            Some("error") => {
+                let Trouble { name, data } = record.error;
+                let said = if data.message.is_empty() {
+                    name
+                } else {
+                    data.message
+                };
+                account.ends(SessionStatus::Failed, Some(&said));
+            }
+            Some("reasoning") => {}
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// A tool is told of once it has come back.
+fn tool(part: &Part<'_>, account: &mut Account) {
+    let state = &part.state;
+    account.calls(&part.call_id, call(&part.tool, state.input));
+    let error = match (state.status.as_str(), state.metadata.exit) {
+        ("error", _) => Some(state.error.clone()),
+        (_, Some(code)) if code != 0 => Some(format!("exited with {code}: {}", state.output)),
+        _ => None,
+    };
+    account.answered(&part.call_id, error.as_deref());
+}
+
+fn step(part: Part<'_>, account: &mut Account) {
+    account.usage = account.usage + Usage::from(part.tokens);
+    account.turns = Some(account.turns.unwrap_or_default().saturating_add(1));
+    // Nothing is what a model costs that it has no price for: that is not known, then.
+    if let Some(cost) = MicroUsd::from_usd(part.cost).filter(|cost| cost.0 > 0) {
+        let before = account.cost.unwrap_or_default();
+        account.cost = Some(MicroUsd(before.0.saturating_add(cost.0)));
+    }
+    match part.reason.as_str() {
+        "stop" => account.ends(SessionStatus::Success, None),
+        // Another step follows.
+        "tool-calls" => {}
+        other => account.ends(
+            SessionStatus::Failed,
+            Some(&format!("the model ended: {other}")),
+        ),
+    }
+}

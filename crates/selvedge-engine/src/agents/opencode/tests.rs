@@ -1,0 +1,103 @@
+//! OpenCode's records, against recordings of the real program, and its command line.
+
+use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
+
+use super::OpenCodeRun;
+use super::record::Records;
+use crate::agents::Role;
+use crate::agents::records::{Allowance, Folded, Program, tests as recorded};
+
+macro_rules! recording {
+    ($name:literal) => {
+        include_str!(concat!(
+            "../../../tests/agents/recordings/opencode/",
+            $name,
+            ".jsonl"
+        ))
+    };
+}
+
+type Session = recorded::Session<Folded<Records>>;
+
+#[test]
+fn a_success_is_told_in_full() {
+    let outcome = Session::read(recording!("success")).exited(0);
+    assert_eq!(outcome.status, SessionStatus::Success);
+    assert_eq!(outcome.text, "It is 42.");
+    assert_eq!(outcome.session_id.as_deref(), Some("ses_1"));
+    let usage = Usage {
+        input: 2_800,
+        output: 200,
+        cache_read: 1_200,
+        cache_write: 0,
+    };
+    assert_eq!(outcome.usage, usage);
+    assert_eq!(outcome.turns, Some(4));
+    // It says so of a model that it has no price for.
+    assert_eq!(
+        outcome.cost,
+        Cost::UNKNOWN,
+        "what costs nothing is not known"
+    );
+    assert_eq!((outcome.tool_calls, outcome.tool_errors), (3, 2));
+    assert_eq!(
+        outcome.calls[0].writes.as_deref(),
+        Some("/workspace/answer")
+    );
+    assert_eq!(outcome.calls[1].error.as_deref(), Some("exited with 3: 42"));
+    assert!(outcome.calls[2].is_undone());
+    assert_eq!(outcome.unknown_records, 0);
+}
+
+#[test]
+fn the_cost_of_all_steps_is_added_up() {
+    let step = |cost: &str, reason: &str| {
+        format!(
+            "{{\"type\":\"step_finish\",\"part\":{{\"reason\":\"{reason}\",\"cost\":{cost},\
+             \"tokens\":{{\"input\":10,\"output\":2,\"reasoning\":3}}}}}}\n"
+        )
+    };
+    let lines = [step("0.01", "tool-calls"), step("0.02", "stop")].concat();
+    let outcome = Session::read(&lines).exited(0);
+    assert_eq!(outcome.cost, Cost::reported(MicroUsd(30_000)));
+    assert_eq!(outcome.usage.output, 10);
+}
+
+#[test]
+fn only_a_model_that_stopped_by_itself_is_done() {
+    use SessionStatus::{Failed, Success};
+    let step = |reason: &str| {
+        format!("{{\"type\":\"step_finish\",\"part\":{{\"reason\":\"{reason}\"}}}}\n")
+    };
+    let status = |lines: &[String]| Session::read(&lines.concat()).exited(0).status;
+    assert_eq!(status(&[step("tool-calls"), step("stop")]), Success);
+    assert_eq!(
+        status(&[step("tool-calls")]),
+        Failed,
+        "cut off between two steps"
+    );
+    assert_eq!(status(&[step("length")]), Failed);
+    let begins = "{\"type\":\"step_start\"}\n".to_owned();
+    assert_eq!(
+        status(&[step("stop"), begins]),
+        Failed,
+        "it went on and said no end"
+    );
+    let refused = Session::read(recording!("api_400")).exited(0);
+    assert_eq!(refused.error.as_deref(), Some("scripted 400"));
+}
+
+#[test]
+fn a_judge_is_its_planner_and_a_worker_asks_nobody() {
+    let allowance = Allowance {
+        turns: None,
+        cost: None,
+        retries: 2,
+    };
+    let mut request = recorded::request();
+    let worker = OpenCodeRun.command_line(&request, allowance);
+    assert_eq!(worker.last().unwrap(), "--auto");
+    request.role = Role::Judge;
+    let judge = OpenCodeRun.command_line(&request, allowance);
+    assert_eq!(judge.last().unwrap(), "--agent=plan");
+}

@@ -1,0 +1,131 @@
+//! Qwen Code: `qwen --output-format stream-json`, a new session for every attempt, with records like
+//! Claude Code's: but cached tokens are among the input, no cost is told, and a limit on turns ends it
+//! with an exit code of its own instead of a record. It tries its API seven times by itself, which
+//! cannot be said otherwise, so no fresh session follows.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use selvedge_core::gate;
+use selvedge_core::model::{Cost, CostSource, SessionOutcome, Usage};
+use selvedge_core::price::PriceTable;
+use serde_json::json;
+
+use super::claude;
+use super::env::Environment;
+use super::records::{Allowance, Program, Reading, Recorded, has_flag, program_or};
+use super::{Role, SessionRequest};
+use crate::activity::Activity;
+
+/// Flags by which a user takes permissions into their own hands.
+const PERMISSION_FLAGS: &[&str] = &["--approval-mode", "-y", "--yolo", "--allowed-tools"];
+
+/// Where Qwen Code reads settings that stand below all others.
+const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
+const URL: &str = "OPENAI_BASE_URL";
+
+/// Qwen Code as an agent.
+pub type Qwen = Recorded<QwenCode>;
+
+/// Qwen Code's program.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QwenCode;
+
+impl Program for QwenCode {
+    type Reading = Records;
+
+    const TURN_LIMIT_EXIT: Option<i32> = Some(53);
+
+    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+        // The library below would try again each of its seven tries.
+        let settings = json!({
+            "general": {"enableAutoUpdate": false},
+            "model": {"generationConfig": {"maxRetries": 0}},
+            "privacy": {"usageStatisticsEnabled": false},
+        });
+        vec![(settings_file(request), settings.to_string())]
+    }
+
+    fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String> {
+        let mut argv = program_or(request, "qwen");
+        let takes_over = has_flag(&argv, PERMISSION_FLAGS);
+        argv.push("--output-format=stream-json".to_owned());
+        if let Some(model) = &request.agent.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        if request.agent.base_url.is_some() {
+            argv.push("--auth-type=openai".to_owned());
+        }
+        if let Some(turns) = allowance.turns {
+            argv.extend(["--max-session-turns".to_owned(), turns.to_string()]);
+        }
+        match request.role {
+            Role::Judge => {
+                argv.extend(["--approval-mode=plan", "--json-schema"].map(str::to_owned));
+                argv.push(gate::schema().to_string());
+            }
+            Role::Worker if takes_over => {}
+            Role::Worker => argv.push("--approval-mode=yolo".to_owned()),
+        }
+        argv
+    }
+
+    fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
+        let settings = settings_file(request).into_os_string();
+        environment.entry(DEFAULTS.into()).or_insert(settings);
+        if let Some(url) = &request.agent.base_url {
+            environment.insert(URL.into(), url.into());
+        }
+    }
+}
+
+fn settings_file(request: &SessionRequest) -> PathBuf {
+    request
+        .run_dir
+        .join(format!("{}.settings.json", request.files))
+}
+
+/// Records like Claude Code's, with tokens counted as OpenAI counts them.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct Records(claude::Reading);
+
+impl Reading for Records {
+    fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+        self.0.line(line, told);
+    }
+
+    fn unknown(&mut self) {
+        self.0.unknown();
+    }
+
+    fn outcome(
+        &self,
+        request: &SessionRequest,
+        by_exit: SessionOutcome,
+        stopped_at: Option<Instant>,
+    ) -> SessionOutcome {
+        let outcome = Reading::outcome(&self.0, request, by_exit, stopped_at);
+        let usage = Usage {
+            input: outcome.usage.input.saturating_sub(outcome.usage.cache_read),
+            ..outcome.usage
+        };
+        let model = outcome.model.as_deref();
+        let estimate = model.and_then(|model| PriceTable::built_in().cost(model, &usage));
+        let cost = match outcome.cost.source {
+            CostSource::Estimated => estimate.map_or(Cost::UNKNOWN, Cost::estimated),
+            _ => outcome.cost,
+        };
+        SessionOutcome {
+            usage,
+            cost,
+            ..outcome
+        }
+    }
+
+    fn asked_in_vain(&self) -> Option<u32> {
+        None
+    }
+}

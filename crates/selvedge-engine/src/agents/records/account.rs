@@ -1,0 +1,207 @@
+//! What is known of a session, kept the same way for every program whose records are folded into
+//! it: bounded, each tool call counted once, and people told what happens.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage};
+use selvedge_core::price::PriceTable;
+
+use super::{Reading, settle};
+use crate::activity::Activity;
+use crate::agents::SessionRequest;
+use crate::agents::claim::{TEXT_LIMIT, bounded, reason};
+use crate::agents::retry::may_pass;
+
+/// Tools that may be running at a time.
+const TOOLS_REMEMBERED: usize = 1_000;
+
+/// What one program's records mean.
+pub(in crate::agents) trait Records: Default + Send + 'static {
+    /// Whether the program itself tries its API again, up to the whole allowance and in silence: then
+    /// nothing is left for a fresh session.
+    const RETRIES_ITSELF: bool = false;
+
+    /// Takes one record, which is JSON or claims to be; whether it is one that is known.
+    fn record(&mut self, line: &str, account: &mut Account) -> bool;
+}
+
+/// Records folded into an account.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct Folded<R> {
+    records: R,
+    account: Account,
+}
+
+/// What is known of a session so far.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct Account {
+    /// The program's name for the session.
+    pub(in crate::agents) session_id: Option<String>,
+    /// The model that answered, where it is told.
+    pub(in crate::agents) model: Option<String>,
+    /// Tokens so far.
+    pub(in crate::agents) usage: Usage,
+    /// What the program says it cost.
+    pub(in crate::agents) cost: Option<MicroUsd>,
+    /// Whether several models answered: what they cost is not known from their sum.
+    pub(in crate::agents) has_several_models: bool,
+    /// Turns, where they are told.
+    pub(in crate::agents) turns: Option<u32>,
+    text: String,
+    tool_calls: u32,
+    tool_errors: u32,
+    api_retries: u32,
+    /// Retries since the model last answered.
+    in_vain: u32,
+    running: BTreeMap<String, ToolCall>,
+    calls: Vec<ToolCall>,
+    ending: Option<(SessionStatus, Option<String>, Instant)>,
+    unknown: u32,
+    heard: Vec<Activity>,
+}
+
+impl Account {
+    /// The model said something.
+    pub(in crate::agents) fn says(&mut self, text: &str) {
+        self.in_vain = 0;
+        if !text.trim().is_empty() {
+            self.text = bounded(text);
+            self.heard.push(Activity::Text(text.to_owned()));
+        }
+    }
+
+    /// The model goes on with what it said last.
+    pub(in crate::agents) fn goes_on(&mut self, text: &str) {
+        self.in_vain = 0;
+        self.text.push_str(text);
+        if self.text.len() > 2 * TEXT_LIMIT {
+            self.text = bounded(&self.text);
+        }
+        self.heard.push(Activity::Text(text.to_owned()));
+    }
+
+    /// A tool was called; the same call may be told of several times.
+    pub(in crate::agents) fn calls(&mut self, id: &str, call: ToolCall) {
+        self.in_vain = 0;
+        if self.running.contains_key(id) {
+            return;
+        }
+        self.tool_calls = self.tool_calls.saturating_add(1);
+        self.heard.push(Activity::ToolStarted {
+            name: call.name.clone(),
+            subject: call.subject.clone(),
+        });
+        if self.running.len() < TOOLS_REMEMBERED {
+            self.running.insert(id.to_owned(), call);
+        }
+    }
+
+    /// A tool came back, with this error if it failed.
+    pub(in crate::agents) fn answered(&mut self, id: &str, error: Option<&str>) {
+        self.tool_errors = self.tool_errors.saturating_add(u32::from(error.is_some()));
+        let call = self.running.remove(id).unwrap_or_default();
+        self.heard.push(Activity::ToolEnded {
+            name: call.name.clone(),
+            ok: error.is_none(),
+        });
+        let error = error.map(reason);
+        ToolCall { error, ..call }.add(&mut self.calls);
+    }
+
+    /// The program asks its API again.
+    pub(in crate::agents) fn retries(&mut self, attempt: u32, max: u32, why: &str) {
+        self.api_retries = self.api_retries.saturating_add(1);
+        self.in_vain = self.in_vain.saturating_add(1);
+        self.heard.push(Activity::ApiRetry {
+            attempt,
+            max,
+            delay_ms: 0,
+            reason: reason(why),
+        });
+    }
+
+    /// Something that people may want to know.
+    pub(in crate::agents) fn note(&mut self, text: &str) {
+        self.heard.push(Activity::Note(reason(text)));
+    }
+
+    /// The program said how the session ended; the last word counts, should there be several.
+    pub(in crate::agents) fn ends(&mut self, status: SessionStatus, error: Option<&str>) {
+        // The time is taken before anybody hears of it, and may stop the session because of it.
+        self.ending = Some((status, error.map(reason), Instant::now()));
+    }
+
+    /// The session goes on after all.
+    pub(in crate::agents) fn is_resumed(&mut self) {
+        self.ending = None;
+    }
+
+    fn cost(&self, model: Option<&str>) -> Cost {
+        if let Some(reported) = self.cost {
+            return Cost::reported(reported);
+        }
+        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        let is_priced = self.usage.total() > 0 && !self.has_several_models;
+        let usage = Some(self.usage).filter(|_| is_priced);
+        let price = |usage| PriceTable::built_in().cost(model?, &usage);
+        usage.and_then(price).map_or(Cost::UNKNOWN, Cost::estimated)
+    }
+}
+
+impl<R: Records> Reading for Folded<R> {
+    fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if !self.records.record(text, &mut self.account) {
+            self.unknown();
+        }
+        self.account.heard.drain(..).for_each(told);
+    }
+
+    fn unknown(&mut self) {
+        self.account.unknown = self.account.unknown.saturating_add(1);
+    }
+
+    fn outcome(
+        &self,
+        request: &SessionRequest,
+        by_exit: SessionOutcome,
+        stopped_at: Option<Instant>,
+    ) -> SessionOutcome {
+        let account = &self.account;
+        let (status, error) = settle(account.ending.clone(), by_exit, stopped_at);
+        let model = account
+            .model
+            .clone()
+            .or_else(|| request.agent.model.clone());
+        SessionOutcome {
+            error,
+            text: bounded(&account.text),
+            usage: account.usage,
+            cost: account.cost(model.as_deref()),
+            model,
+            session_id: account.session_id.clone(),
+            turns: account.turns,
+            tool_calls: account.tool_calls,
+            tool_errors: account.tool_errors,
+            calls: account.calls.clone(),
+            api_retries: account.api_retries,
+            unknown_records: account.unknown,
+            ..SessionOutcome::new(status)
+        }
+    }
+
+    fn asked_in_vain(&self) -> Option<u32> {
+        let (status, error, _) = self
+            .account
+            .ending
+            .as_ref()
+            .filter(|_| !R::RETRIES_ITSELF)?;
+        let failed = *status == SessionStatus::Failed;
+        (failed && error.as_deref().is_some_and(may_pass)).then_some(self.account.in_vain)
+    }
+}

@@ -1,0 +1,189 @@
+//! One attempt of a program that prints records: a session, and further ones while the model's API
+//! is in trouble that may pass.
+//!
+//! Only trouble with the API is tried again here. A program asks again by itself too, and gives up
+//! early on some kinds; then a fresh session takes over. Both draw on one allowance, `api_retries`,
+//! so that they do not multiply: what the program used up on the request that failed is not there
+//! for a fresh session any more. A fresh session begins with the same prompt on the tree as the
+//! failed one left it, also when that one had already worked: work builds on work, and clock, turns
+//! and money go on counting.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{MicroUsd, Processes, SessionOutcome, SessionStatus, ToolCall};
+use tokio_util::sync::CancellationToken;
+
+use super::{Allowance, Program, Reading, conclude, locked, read_along};
+use crate::activity::{Activity, Progress};
+use crate::agents::program::{self, Launch};
+use crate::agents::retry::{self, Backoff, Wait};
+use crate::agents::{SessionRequest, env};
+use crate::process::{How, Stdin, Streams};
+
+/// One attempt.
+pub(super) struct Attempt<'a, P> {
+    pub(super) program: &'a P,
+    pub(super) request: &'a SessionRequest,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) cancel: &'a CancellationToken,
+    pub(super) backoff: Backoff,
+    pub(super) started: Instant,
+}
+
+/// One session of an attempt.
+struct Tried {
+    outcome: SessionOutcome,
+    /// When the API was in trouble that may pass: how often the program itself asked in vain.
+    in_vain: Option<u32>,
+}
+
+impl<P: Program> Attempt<'_, P> {
+    pub(super) async fn run(self) -> SessionOutcome {
+        let prompt = match program::prompt_file(self.request).await {
+            Ok(path) => path,
+            Err(outcome) => return outcome,
+        };
+        let granted = self.request.agent.api_retries;
+        let Some(allowance) = self.allowance(None, granted) else {
+            let error = "nothing is left of the run's budget".to_owned();
+            return SessionOutcome::failed(SessionStatus::Budget, error);
+        };
+        let mut tried = self.session(&prompt, allowance, 0).await;
+        let mut retries_left = granted;
+        let mut total = tried.outcome;
+        for retry in 1.. {
+            // The fresh session is a retry itself.
+            let used = tried.in_vain.map(|in_vain| in_vain.saturating_add(1));
+            let left = used.and_then(|used| retries_left.checked_sub(used));
+            let allowance = left.and_then(|left| self.allowance(Some(&total), left));
+            let Some(allowance) = allowance else {
+                break;
+            };
+            retries_left = allowance.retries;
+            let delay = self.backoff.delay(retry, None, retry::random());
+            self.progress.activity(Activity::ApiRetry {
+                attempt: granted - retries_left,
+                max: granted,
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                reason: total.error.clone().unwrap_or_default(),
+            });
+            match retry::wait(delay, self.wall_left(), self.cancel).await {
+                Wait::Over => {}
+                Wait::TooLong => break,
+                Wait::Cancelled => {
+                    total.status = SessionStatus::Cancelled;
+                    total.error = Some("cancelled".to_owned());
+                    break;
+                }
+            }
+            tried = self.session(&prompt, allowance, retry).await;
+            tried.outcome.api_retries = tried.outcome.api_retries.saturating_add(1);
+            total = sum(total, tried.outcome);
+        }
+        total.duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        total
+    }
+
+    async fn session(&self, prompt: &Path, allowance: Allowance, retry: u32) -> Tried {
+        for (path, text) in self.program.files(self.request, allowance) {
+            if let Err(error) = tokio::fs::write(&path, text).await {
+                return Tried {
+                    outcome: program::cannot_write(&path, &error),
+                    in_vain: None,
+                };
+            }
+        }
+        let mut environment = env::for_agent(&self.request.agent, &env::ours());
+        self.program
+            .environment(self.request, allowance, &mut environment);
+        let launch = Launch {
+            argv: self.program.command_line(self.request, allowance),
+            env: environment,
+            stdin: Stdin::File(prompt.to_owned()),
+            streams: Streams::Separate,
+            stop: P::STOP,
+            wall: self.wall_left(),
+            retry,
+        };
+        let reading = Arc::new(Mutex::new(P::Reading::default()));
+        let reader = |told| read_along(Arc::clone(&reading), told);
+        let ended = program::run(self.request, launch, reader, self.progress, self.cancel).await;
+        let reading = locked(&reading);
+        match ended {
+            Err(outcome) => Tried {
+                outcome,
+                in_vain: None,
+            },
+            Ok(ended) => {
+                let mut outcome = conclude(self.request, &*reading, &ended);
+                let by_limit =
+                    matches!(ended.how, How::Exited(code) if Some(code) == P::TURN_LIMIT_EXIT);
+                if by_limit && outcome.status == SessionStatus::Failed {
+                    outcome.status = SessionStatus::TurnLimit;
+                }
+                // One that was stopped, by a person or a clock, is not taken up again.
+                let in_vain = match outcome.status {
+                    SessionStatus::Failed => reading.asked_in_vain(),
+                    _ => None,
+                };
+                Tried { outcome, in_vain }
+            }
+        }
+    }
+
+    /// What the next session may use; nothing when there is nothing left.
+    fn allowance(&self, spent: Option<&SessionOutcome>, retries: u32) -> Option<Allowance> {
+        let turns_spent = spent.and_then(|spent| spent.turns).unwrap_or(0);
+        let cost_spent = spent.map(|spent| spent.cost.at_least()).unwrap_or_default();
+        let turns = self
+            .request
+            .limits
+            .max_turns
+            .map(|limit| limit.saturating_sub(turns_spent));
+        let cost = self
+            .request
+            .cost_left
+            .map(|left| MicroUsd(left.0.saturating_sub(cost_spent.0)));
+        let is_left = turns != Some(0) && cost != Some(MicroUsd(0));
+        is_left.then_some(Allowance {
+            turns,
+            cost,
+            retries,
+        })
+    }
+
+    fn wall_left(&self) -> Duration {
+        Duration::from_millis(self.request.limits.wall_ms).saturating_sub(self.started.elapsed())
+    }
+}
+
+/// Two sessions of one attempt as one: how the later ended, and what both used.
+fn sum(before: SessionOutcome, after: SessionOutcome) -> SessionOutcome {
+    let turns = match (before.turns, after.turns) {
+        (None, None) => None,
+        (one, two) => Some(one.unwrap_or(0).saturating_add(two.unwrap_or(0))),
+    };
+    SessionOutcome {
+        usage: before.usage + after.usage,
+        cost: before.cost + after.cost,
+        turns,
+        tool_calls: before.tool_calls.saturating_add(after.tool_calls),
+        tool_errors: before.tool_errors.saturating_add(after.tool_errors),
+        calls: both(before.calls, after.calls),
+        api_retries: before.api_retries.saturating_add(after.api_retries),
+        unknown_records: before.unknown_records.saturating_add(after.unknown_records),
+        processes: Processes::both(before.processes, after.processes),
+        model: after.model.or(before.model),
+        ..after
+    }
+}
+
+/// The calls of two sessions, one after the other.
+fn both(mut before: Vec<ToolCall>, after: Vec<ToolCall>) -> Vec<ToolCall> {
+    for call in after {
+        call.add(&mut before);
+    }
+    before
+}

@@ -1,0 +1,102 @@
+//! Google's Gemini API: `models/NAME:generateContent` and its streamed form. The client's calls beside
+//! its main conversation offer no tools.
+
+use serde_json::{Value, json};
+
+use super::reply::Reply;
+use super::request::{Answer, Request};
+use super::script::{Fault, ToolCall, Turn};
+use super::sessions::{Sessions, Taken};
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Whether the path is one of this API's.
+pub(crate) fn is_path(path: &str) -> bool {
+    path.starts_with("/v1beta/models/")
+}
+
+pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
+    match request.path.rsplit_once(':').map(|(_, method)| method) {
+        Some("generateContent" | "streamGenerateContent") if !has_tools(request) => {
+            let turn = Turn::text("{}");
+            (Answer::Side, say(request, &turn))
+        }
+        Some("generateContent" | "streamGenerateContent") => {
+            let taken = sessions.take_turn(request);
+            (taken.answer(), reply(request, &taken))
+        }
+        Some("countTokens") => (Answer::Side, Reply::json(&json!({"totalTokens": 100}))),
+        _ => (
+            Answer::NoSuchPath,
+            error(404, "the scripted model server does not know this path"),
+        ),
+    }
+}
+
+fn has_tools(request: &Request) -> bool {
+    request.body["tools"]
+        .as_array()
+        .is_some_and(|tools| !tools.is_empty())
+}
+
+fn reply(request: &Request, taken: &Taken) -> Reply {
+    let Some(turn) = &taken.turn else {
+        return error(400, &taken.nothing_left());
+    };
+    let reply = match turn.fault {
+        Some(Fault::Status { code, retry_after }) => {
+            error(code, &format!("scripted {code}")).retry_after(retry_after)
+        }
+        _ => say(request, turn),
+    };
+    reply.failing(turn.fault)
+}
+
+fn error(code: u16, message: &str) -> Reply {
+    let status = match code {
+        400 => "INVALID_ARGUMENT",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        _ => "INTERNAL",
+    };
+    let error = json!({"code": code, "message": message, "status": status});
+    Reply::json(&json!({"error": error})).status(code)
+}
+
+fn say(request: &Request, turn: &Turn) -> Reply {
+    let text = Some(&turn.text).filter(|text| !text.is_empty());
+    let text = text.map(|text| json!({"text": text}));
+    let call = |call: &ToolCall| json!({"functionCall": {"name": call.name, "args": call.input}});
+    let parts = text.into_iter().chain(turn.tools.iter().map(call));
+    if !request.path.ends_with(":streamGenerateContent") {
+        let parts: Vec<_> = parts.collect();
+        return Reply::json(&with_end(record(&parts), turn));
+    }
+    let mut records: Vec<_> = parts.map(|part| record(&[part])).collect();
+    records.push(with_end(record(&[json!({"text": ""})]), turn));
+    let events = records
+        .iter()
+        .map(|record| format!("data: {record}\r\n\r\n"));
+    Reply::stream(EVENT_STREAM, events.collect())
+}
+
+fn record(parts: &[Value]) -> Value {
+    let content = json!({"role": "model", "parts": parts});
+    json!({"candidates": [{"index": 0, "content": content}], "modelVersion": "scripted"})
+}
+
+fn with_end(mut record: Value, turn: &Turn) -> Value {
+    let usage = turn.usage;
+    let input = usage.input + usage.cache_read + usage.cache_write;
+    record["candidates"][0]["finishReason"] = json!("STOP");
+    record["usageMetadata"] = json!({
+        "promptTokenCount": input,
+        "candidatesTokenCount": usage.output,
+        "totalTokenCount": input + usage.output,
+        "cachedContentTokenCount": usage.cache_read,
+    });
+    record
+}

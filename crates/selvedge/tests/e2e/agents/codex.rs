@@ -1,0 +1,33 @@
+//! Codex, on OpenAI's Responses API.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const CODEX: Played = Played {
+    name: "codex",
+    settings,
+    writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
+    runs,
+    silence: "8s",
+    counts_retries: true,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    let codex = json!([program("codex")]);
+    format!(
+        "program = {codex}\nmodel = \"gpt-5\"\nbase_url = \"{}/v1\"\n\
+         env.OPENAI_API_KEY = \"dummy\"\n",
+        server.url()
+    )
+}
+
+fn runs(command: &str) -> Turn {
+    // It looks again while a command runs, unless it waits for long.
+    let input = json!({"cmd": command, "yield_time_ms": 30_000});
+    Turn::tool("exec_command", input)
+}
+
+plays!(CODEX: success, fail_then_fix, refused, overloaded, killed, hang, judge);

@@ -1,0 +1,30 @@
+//! Gemini CLI, on Google's API.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const GEMINI: Played = Played {
+    name: "gemini",
+    settings,
+    writes: |_, text| {
+        let input = json!({"file_path": "answer", "content": text});
+        Turn::tool("write_file", input)
+    },
+    runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
+    silence: "25s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    format!(
+        "program = {}\nmodel = \"gemini-2.5-pro\"\nbase_url = \"{}\"\n\
+         env.GEMINI_API_KEY = \"dummy\"\n",
+        json!([program("gemini")]),
+        server.url()
+    )
+}
+
+plays!(GEMINI: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);

@@ -1,0 +1,41 @@
+//! OpenCode, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
+//! and nothing makes it shorter: that is not played.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const OPENCODE: Played = Played {
+    name: "opencode",
+    settings,
+    // Its tool for that wants a file read before it is replaced.
+    writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
+    runs,
+    silence: "40s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    let limit = json!({"context": 100_000, "output": 8_000});
+    let model = json!({"name": "scripted", "tool_call": true, "limit": limit});
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": format!("{}/v1", server.url()), "apiKey": "dummy"},
+        "models": {"scripted": model},
+    });
+    let config = json!({"provider": {"loopback": provider}}).to_string();
+    format!(
+        "program = {}\nmodel = \"loopback/scripted\"\nenv.OPENCODE_CONFIG_CONTENT = '{config}'\n\
+         env.OPENCODE_DISABLE_MODELS_FETCH = \"1\"\nenv.OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\n",
+        json!([program("opencode")]),
+    )
+}
+
+fn runs(command: &str) -> Turn {
+    let input = json!({"command": command, "description": "As told"});
+    Turn::tool("bash", input)
+}
+
+plays!(OPENCODE: success, fail_then_fix, refused, killed, hang);

@@ -1,0 +1,34 @@
+//! Qwen Code, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
+//! and nothing makes it shorter: that is not played.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const QWEN: Played = Played {
+    name: "qwen",
+    settings,
+    // Its tool for that wants a file read before it is replaced.
+    writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
+    runs,
+    silence: "25s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    format!(
+        "program = {}\nmodel = \"qwen3-coder\"\nbase_url = \"{}/v1\"\n\
+         env.OPENAI_API_KEY = \"dummy\"\n",
+        json!([program("qwen")]),
+        server.url()
+    )
+}
+
+fn runs(command: &str) -> Turn {
+    let input = json!({"command": command, "is_background": false});
+    Turn::tool("run_shell_command", input)
+}
+
+plays!(QWEN: success, fail_then_fix, turn_limit, refused, killed, hang);

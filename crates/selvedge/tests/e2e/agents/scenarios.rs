@@ -1,0 +1,200 @@
+//! What every agent is put through, by the real `selvedge run`.
+
+use std::time::Duration;
+
+use selvedge_testkit::{Answer, Invocation, ModelServer, Request, Script, TestEnv, Turn};
+
+use super::Played;
+use crate::corrected::{self, CHECK, TASK, configure};
+use crate::slow::Slow;
+use crate::stage::stage;
+
+/// How long a run may take before its test fails: some agents need long to start, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// What each agent may ask its API again within an attempt.
+const RETRIES: usize = 2;
+
+impl Played {
+    fn connect(&self, env: &TestEnv, server: &ModelServer) {
+        let settings = (self.settings)(env, server);
+        let name = self.name;
+        configure(
+            env,
+            &format!("[agents.{name}]\napi_retries = {RETRIES}\n{settings}"),
+        );
+    }
+
+    /// The task, by this agent.
+    fn run(&self, env: &TestEnv, more: &[&str]) -> Invocation {
+        let fixed = ["run", TASK, "--agent", self.name, "--check", CHECK];
+        env.selvedge(fixed.iter().chain(more)).patience(PATIENCE)
+    }
+}
+
+pub(super) fn success(agent: &Played) {
+    let env = stage();
+    let turns = [
+        (agent.writes)(&env, "42\n").usage(1_000, 50),
+        Turn::text("It is 42.").usage(1_100, 10),
+    ];
+    let server = ModelServer::start(turns);
+    agent.connect(&env, &server);
+    let out = agent.run(&env, &["--format", "json"]).run();
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!(result["outcome"], "verified");
+    assert_eq!(result["verification_attempts"], 1);
+    assert_eq!(result["output"], "It is 42.");
+    assert_eq!(result["tokens_in"], 2_100, "{out}");
+    assert_eq!(result["tokens_out"], 60);
+    assert!(server.prompts()[0].contains(TASK));
+    assert_eq!(env.read("answer").trim(), "42");
+    assert!(env.processes().is_empty(), "{:?}", env.processes());
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    let session = &story["attempts"][0]["session"];
+    assert_eq!(session["tool_calls"], 1, "{session}");
+    assert_eq!(session["unknown_records"], 0, "{session}");
+}
+
+pub(super) fn fail_then_fix(agent: &Played) {
+    let env = stage();
+    let script = Script::new()
+        .session([(agent.writes)(&env, "41\n"), Turn::text("It is 41.")])
+        .session([(agent.writes)(&env, "42\n"), Turn::text("It is 42.")]);
+    let server = ModelServer::start(script);
+    agent.connect(&env, &server);
+    let corrected = corrected::run(&env, agent.name);
+    let prompts = server.prompts();
+    corrected.assert_whole(&prompts);
+    assert!(prompts[1].contains("It is 41."), "{}", prompts[1]);
+    assert_eq!(server.turns_left(), 0);
+    let id = |index: usize| &corrected.story["attempts"][index]["session"]["session_id"];
+    assert!(id(0).is_string() && id(0) != id(1), "{} {}", id(0), id(1));
+}
+
+pub(super) fn turn_limit(agent: &Played) {
+    let env = stage();
+    let turns = ["40\n", "41\n", "42\n"].map(|text| (agent.writes)(&env, text));
+    let server = ModelServer::start(turns);
+    agent.connect(&env, &server);
+    let out = agent
+        .run(&env, &["--max-turns", "1", "--format", "json"])
+        .run();
+    out.assert_code(5);
+    assert_eq!(out.json()["outcome"], "turn_limit");
+    assert_eq!(out.json()["verification_attempts"], 0);
+}
+
+/// A request that the API refuses is not made again.
+pub(super) fn refused(agent: &Played) {
+    let env = stage();
+    let server = ModelServer::start([Turn::status(400), Turn::text("Too late.")]);
+    agent.connect(&env, &server);
+    let out = agent.run(&env, &["--format", "json"]).run();
+    out.assert_code(3);
+    let reason = out.json()["reason"].to_string();
+    assert!(reason.contains("scripted 400"), "{reason}");
+    assert_eq!(server.turns_left(), 1);
+}
+
+/// Of an API that stays in trouble there is so much and no more, and it costs no verification retry.
+pub(super) fn overloaded(agent: &Played) {
+    let env = stage();
+    let overloaded = || std::iter::repeat_n(Turn::status(503), 20);
+    let script = Script::new()
+        .session(overloaded())
+        .session(overloaded())
+        .session(overloaded());
+    let server = ModelServer::start(script);
+    agent.connect(&env, &server);
+    let out = agent.run(&env, &[]).run();
+    out.assert_code(3);
+    let said = out.stderr.contains("not a verification retry");
+    assert_eq!(said, agent.counts_retries, "{out}");
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    assert_eq!(story["result"]["outcome"], "failed");
+    assert_eq!(story["result"]["verification_attempts"], 0);
+    assert_eq!(story["attempts"].as_array().unwrap().len(), 1);
+    let told = if agent.counts_retries { RETRIES } else { 0 };
+    assert_eq!(story["attempts"][0]["session"]["api_retries"], told);
+    let is_asked = |request: &&Request| matches!(request.answer, Answer::Turn { .. });
+    assert_eq!(
+        server.requests().iter().filter(is_asked).count(),
+        1 + RETRIES
+    );
+}
+
+/// Killed in the middle of a tool call, a run is resumed and ends right.
+pub(super) fn killed(agent: &Played) {
+    let slow = Slow::new();
+    let env = &slow.env;
+    let script = Script::new()
+        .session([(agent.writes)(env, "41\n"), (agent.runs)(Slow::COMMAND)])
+        .session([(agent.writes)(env, "42\n"), Turn::text("It is 42.")]);
+    let server = ModelServer::start(script);
+    agent.connect(env, &server);
+    let child = agent.run(env, &[]).spawn();
+    slow.wait_for_its_start();
+    child.kill();
+    child.wait().assert_code(137);
+
+    let resume = env.selvedge(["resume", "--format", "json"]);
+    let out = resume.patience(PATIENCE).run();
+    out.assert_code(0);
+    assert_eq!(out.json()["outcome"], "verified");
+    assert_eq!(out.json()["verification_attempts"], 1);
+    let warnings = out.json()["warnings"].as_array().unwrap().len();
+    assert!(
+        warnings > 0,
+        "what the first attempt cost is not known: {out}"
+    );
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    assert_eq!(story["attempts"][0]["closing"], "interrupted");
+    assert_eq!(story["attempts"][1]["run_number"], 2);
+    assert_eq!(server.prompts().len(), 2, "each attempt was paid for once");
+    slow.nothing_of_it_lives();
+}
+
+/// A model that never answers is ended by the clock of silence.
+pub(super) fn hang(agent: &Played) {
+    let env = stage();
+    let server = ModelServer::start([Turn::hang()]);
+    agent.connect(&env, &server);
+    let out = agent
+        .run(&env, &["--format", "json"])
+        .env("SELVEDGE_LIMITS_SILENCE", agent.silence)
+        .run();
+    out.assert_code(4);
+    assert_eq!(out.json()["outcome"], "timeout");
+    let reason = out.json()["reason"].to_string();
+    assert!(reason.contains("no output"), "{reason}");
+    assert_eq!(server.turns_left(), 0, "it was the model that was silent");
+    assert!(env.processes().is_empty(), "{:?}", env.processes());
+}
+
+/// It judges work, is held to the form of an answer, and can change nothing meanwhile.
+pub(super) fn judge(agent: &Played) {
+    let env = stage();
+    let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+    let script = Script::new()
+        .session([(agent.writes)(&env, "42\n"), Turn::text("It is 42.")])
+        .session([
+            (agent.runs)("echo cheated > judged.txt"),
+            Turn::text(answer).usage(2_000, 60),
+        ]);
+    let server = ModelServer::start(script);
+    agent.connect(&env, &server);
+    let out = agent
+        .run(
+            &env,
+            &["--tier", "2", "--judge", agent.name, "--format", "json"],
+        )
+        .run();
+    out.assert_code(0);
+    let judgement = &out.json()["verification_report"]["gates"][0]["judgements"][0];
+    assert_eq!(judgement["usage"]["output"], 70, "{judgement}");
+    let prompts = server.prompts();
+    assert!(prompts[1].contains("+42"), "{}", prompts[1]);
+    let told = server.requests_of(2)[1].body.to_string();
+    assert!(told.contains("Read-only"), "it could write: {told}");
+}

@@ -1,0 +1,53 @@
+//! A repository with a command that never ends and says in a file that it lives: for what must be
+//! gone when its agent is.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use selvedge_testkit::TestEnv;
+
+use crate::stage::stage;
+
+pub(crate) struct Slow {
+    pub(crate) env: TestEnv,
+    heartbeat: PathBuf,
+}
+
+impl Slow {
+    /// What an agent runs.
+    pub(crate) const COMMAND: &str = "sh slow.sh";
+
+    pub(crate) fn new() -> Self {
+        let env = stage();
+        // Below the workspace: an agent's own sandbox may let it write nowhere else.
+        let heartbeat = env.work().join("heartbeat");
+        let file = heartbeat.display();
+        let slow = format!("while :; do date +%N >> '{file}'; sleep 0.02; done\n");
+        env.write("slow.sh", slow);
+        env.write(".gitignore", "heartbeat\n");
+        env.commit("Add something slow");
+        Self { env, heartbeat }
+    }
+
+    pub(crate) fn wait_for_its_start(&self) {
+        let began = Instant::now();
+        while !self.heartbeat.exists() {
+            assert!(began.elapsed() < Duration::from_mins(5), "waited in vain");
+            std::thread::yield_now();
+        }
+    }
+
+    pub(crate) fn nothing_of_it_lives(&self) {
+        let living = self.env.processes();
+        assert!(living.is_empty(), "{living:?}");
+        // A tree that was put back may have taken the file away.
+        let length = || std::fs::metadata(&self.heartbeat).map_or(0, |file| file.len());
+        let before = length();
+        // That nothing happens shows only in time.
+        let until = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert_eq!(length(), before, "something of the old tree still writes");
+    }
+}

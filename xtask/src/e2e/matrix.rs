@@ -1,0 +1,84 @@
+//! Agents against scenarios, read off the tests of the suite: `agents::codex::killed … ok`. The table
+//! stands in docs/agents.md too, and a whole run of the suite fails where the two differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The scenarios as tests call them and as people read them.
+const SCENARIOS: [(&str, &str); 8] = [
+    ("success", "success"),
+    ("fail_then_fix", "fail, then fix"),
+    ("turn_limit", "turn limit"),
+    ("refused", "API refuses"),
+    ("overloaded", "API overloaded"),
+    ("killed", "kill -9, resume"),
+    ("hang", "hang"),
+    ("judge", "as a judge"),
+];
+
+/// What came of each scenario that an agent was played in.
+#[derive(Debug, Default)]
+pub(super) struct Matrix(BTreeMap<(String, String), bool>);
+
+impl Matrix {
+    /// Takes one line of the test runner's.
+    pub(super) fn line(&mut self, line: &str) {
+        let Some((name, outcome)) = line
+            .strip_prefix("test agents::")
+            .and_then(|rest| rest.split_once(" ... "))
+        else {
+            return;
+        };
+        if let Some((agent, scenario)) = name.split_once("::") {
+            let key = (agent.replace('_', "-"), scenario.to_owned());
+            self.0.insert(key, outcome.trim() == "ok");
+        }
+    }
+
+    /// As a table in Markdown; nothing where no agent was played.
+    pub(super) fn table(&self) -> Option<String> {
+        let agents: BTreeSet<_> = self.0.keys().map(|(agent, _)| agent).collect();
+        let heads = SCENARIOS.map(|(_, title)| title).join(" | ");
+        let mut table = format!(
+            "| agent | {heads} |\n|---{}|\n",
+            "|---".repeat(SCENARIOS.len())
+        );
+        for agent in &agents {
+            let cell = |scenario: &str| {
+                let outcome = self.0.get(&((*agent).clone(), scenario.to_owned()));
+                outcome.map_or("–", |&ok| if ok { "✓" } else { "✗" })
+            };
+            let cells = SCENARIOS.map(|(scenario, _)| cell(scenario)).join(" | ");
+            // Writing to a string cannot fail.
+            let _ = writeln!(table, "| `{agent}` | {cells} |");
+        }
+        (!agents.is_empty()).then_some(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_tests_become_a_table() {
+        let mut matrix = Matrix::default();
+        for line in [
+            "running 9 tests",
+            "test agents::codex::success ... ok",
+            "test agents::codex::hang ... FAILED",
+            "test agents::mini_swe::success ... ok",
+            "test reports::success ... ok",
+        ] {
+            matrix.line(line);
+        }
+        let table = matrix.table().unwrap();
+        let rows: Vec<_> = table.lines().skip(2).collect();
+        let expect = [
+            "| `codex` | ✓ | – | – | – | – | – | ✗ | – |",
+            "| `mini-swe` | ✓ | – | – | – | – | – | – | – |",
+        ];
+        assert_eq!(rows, expect);
+        assert_eq!(Matrix::default().table(), None);
+    }
+}
