@@ -56,37 +56,37 @@ fn a_turn_is_streamed_as_the_events_of_a_message() {
     );
     insta::assert_snapshot!(answer.body, @r#"
     event: message_start
-    data: {"message":{"content":[],"id":"msg_scripted_1_1","model":"claude-opus-4-8","role":"assistant","stop_reason":null,"stop_sequence":null,"type":"message","usage":{"cache_creation_input_tokens":200,"cache_read_input_tokens":300,"input_tokens":1000,"output_tokens":1}},"type":"message_start"}
+    data: {"type":"message_start","message":{"id":"msg_scripted_1_1","type":"message","role":"assistant","model":"claude-opus-4-8","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1000,"output_tokens":1,"cache_read_input_tokens":300,"cache_creation_input_tokens":200}}}
 
     event: ping
     data: {"type":"ping"}
 
     event: content_block_start
-    data: {"content_block":{"text":"","type":"text"},"index":0,"type":"content_block_start"}
+    data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
 
     event: content_block_delta
-    data: {"delta":{"text":"I wr","type":"text_delta"},"index":0,"type":"content_block_delta"}
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I wr"}}
 
     event: content_block_delta
-    data: {"delta":{"text":"ite.","type":"text_delta"},"index":0,"type":"content_block_delta"}
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ite."}}
 
     event: content_block_stop
-    data: {"index":0,"type":"content_block_stop"}
+    data: {"type":"content_block_stop","index":0}
 
     event: content_block_start
-    data: {"content_block":{"id":"toolu_scripted_1_1_0","input":{},"name":"Write","type":"tool_use"},"index":1,"type":"content_block_start"}
+    data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_scripted_1_1_0","name":"Write","input":{}}}
 
     event: content_block_delta
-    data: {"delta":{"partial_json":"{\"file_pa","type":"input_json_delta"},"index":1,"type":"content_block_delta"}
+    data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}}
 
     event: content_block_delta
-    data: {"delta":{"partial_json":"th\":\"/a\"}","type":"input_json_delta"},"index":1,"type":"content_block_delta"}
+    data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"th\":\"/a\"}"}}
 
     event: content_block_stop
-    data: {"index":1,"type":"content_block_stop"}
+    data: {"type":"content_block_stop","index":1}
 
     event: message_delta
-    data: {"delta":{"stop_reason":"tool_use","stop_sequence":null},"type":"message_delta","usage":{"output_tokens":50}}
+    data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":50}}
 
     event: message_stop
     data: {"type":"message_stop"}

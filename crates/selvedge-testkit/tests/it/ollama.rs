@@ -24,10 +24,10 @@ fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
     let server = ModelServer::start([turn.usage(1_000, 50)]);
     let answer = chat(&server, &json!([user("Do it.")]));
     insta::assert_snapshot!(answer.body, @r#"
-    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"I ru","role":"assistant"},"model":"qwen3:4b"}
-    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"n it.","role":"assistant"},"model":"qwen3:4b"}
-    {"created_at":"2000-01-01T00:00:00Z","done":false,"message":{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":{"command":"ls"},"index":0,"name":"command"}}]},"model":"qwen3:4b"}
-    {"created_at":"2000-01-01T00:00:00Z","done":true,"done_reason":"stop","eval_count":50,"eval_duration":1000000000,"load_duration":100000000,"message":{"content":"","role":"assistant"},"model":"qwen3:4b","prompt_eval_count":1000,"prompt_eval_duration":400000000,"total_duration":1500000000}
+    {"model":"qwen3:4b","created_at":"2000-01-01T00:00:00Z","message":{"role":"assistant","content":"I ru"},"done":false}
+    {"model":"qwen3:4b","created_at":"2000-01-01T00:00:00Z","message":{"role":"assistant","content":"n it."},"done":false}
+    {"model":"qwen3:4b","created_at":"2000-01-01T00:00:00Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"index":0,"name":"command","arguments":{"command":"ls"}}}]},"done":false}
+    {"model":"qwen3:4b","created_at":"2000-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":1500000000,"load_duration":100000000,"prompt_eval_count":1000,"prompt_eval_duration":400000000,"eval_count":50,"eval_duration":1000000000}
     "#);
 }
 
