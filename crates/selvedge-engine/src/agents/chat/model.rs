@@ -155,7 +155,10 @@ fn install_crypto() {
 /// What speaks HTTP to a model's server; one on this machine is never behind a proxy.
 pub(in crate::agents) fn http(is_local: bool) -> Result<reqwest::Client, ChatError> {
     install_crypto();
-    let mut builder = reqwest::Client::builder().connect_timeout(CONNECT_WITHIN);
+    // Not every API's key is in a header that is taken off when a redirect leads to another host.
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_WITHIN)
+        .redirect(reqwest::redirect::Policy::none());
     if is_local {
         // A proxy reaches its own loopback, not ours.
         builder = builder.no_proxy();
