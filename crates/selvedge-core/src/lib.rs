@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod export;
+pub mod fleet;
 pub mod gate;
 pub mod guard;
 pub mod infrastructure;

@@ -1,6 +1,7 @@
 //! JSON Schemas of what Selvedge reads and writes, from the types that do it.
 
 use schemars::{JsonSchema, schema_for};
+use selvedge_core::fleet::{HubMessage, TaskRow, WorkerMessage};
 use selvedge_core::model::{
     Envelope, PlanResult, PluginReport, PluginRequest, Report, RunResult, Task,
 };
@@ -18,6 +19,9 @@ pub(super) fn all() -> Done<Files> {
         ("envelope", of::<Envelope>()),
         ("plugin-request", of::<PluginRequest>()),
         ("plugin-report", of::<PluginReport>()),
+        ("worker-message", of::<WorkerMessage>()),
+        ("hub-message", of::<HubMessage>()),
+        ("task-row", of::<TaskRow>()),
         ("config", selvedge_core::config::json_schema()),
     ];
     let files = schemas.into_iter().map(|(name, schema)| {

@@ -61,6 +61,13 @@ uuid_id! {
     RunId
 }
 
+/// On a hub a task has one run, which bears the task's own id.
+impl From<TaskId> for RunId {
+    fn from(task: TaskId) -> Self {
+        Self(task.0)
+    }
+}
+
 /// The content hash of a snapshotted tree, as the shadow git directory names it.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

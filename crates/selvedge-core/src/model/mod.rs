@@ -40,7 +40,7 @@ pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,
     SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
 };
-pub use task::{ComplexityTier, RoutingDecision, Step, StepKind, Subtask, Task};
+pub use task::{ComplexityTier, Deliver, RoutingDecision, Step, StepKind, Subtask, Task};
 
 /// What a failure is, defined once, by the digest that finds it.
 pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};

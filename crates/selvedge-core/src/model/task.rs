@@ -122,6 +122,17 @@ pub struct RoutingDecision {
     pub target_type: String,
 }
 
+/// What becomes of the work of a task that a worker cloned a repository for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Deliver {
+    /// A patch, among the task's files.
+    #[default]
+    Patch,
+    /// The patch, and a branch `selvedge/TASK` pushed to the repository, if the work is verified.
+    Branch,
+}
+
 /// One part of a task that is a plan: a task of its own, in the same workspace. What it leaves open is
 /// as the whole task says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -163,9 +174,18 @@ pub struct Task {
     /// The command of a deterministic shell task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Directory of the work.
+    /// Directory of the work; with a `repository`, one in its clone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// On a hub: address of the git repository that a worker clones for the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// On a hub: the revision of the repository that the work begins from; its default branch when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// On a hub: what becomes of the result; a patch when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliver: Option<Deliver>,
     /// The agent's name; outranks `routing_decision`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

@@ -1,0 +1,44 @@
+//! What hubs, workers and clients say to each other: messages over a worker's WebSocket, and bodies of
+//! the REST interface.
+//!
+//! Wire types and the few pure rules that both ends must agree on; no policy of queueing, which is the
+//! hub's, and none of the loop, which is [`crate::machine`]'s. Snake case, unknown fields are ignored on
+//! read, and what a later release says beyond that reads as unknown instead of breaking the session.
+//!
+//! A task on a hub has *one* journal, of [`Envelope`](crate::model::Envelope)s numbered over all its
+//! workers. Whoever holds the lease writes it; the hub keeps it as it is. So whoever reads it, a client or
+//! the next worker, folds it as if it were a journal of their own.
+
+mod assign;
+mod entry;
+mod lease;
+mod page;
+mod problem;
+mod progress;
+mod session;
+mod state;
+mod submit;
+mod timing;
+
+pub use assign::{AssignedReview, TaskAssign};
+pub use entry::{CostEntry, Entry, FileRef, TaskResult};
+pub use lease::{Held, HeldAnswer, HeldVerdict, Lease, LeaseKey};
+pub use page::{JournalPage, ReportPage, TaskPage, TaskRow, WorkerPage, WorkerRow};
+pub use problem::{FieldError, Problem};
+pub use progress::{ProgressEvent, project};
+pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
+pub use state::TaskState;
+pub use submit::{
+    CancelRequest, IssuedToken, ReviewDecision, ReviewRequest, Scope, SubmitAnswer, TokenPage,
+    TokenRequest, TokenRow,
+};
+pub use timing::Timing;
+
+/// The version of the worker's session that this program speaks.
+pub const SESSION_VERSION: u32 = 1;
+/// Where a worker's WebSocket is.
+pub const WORKER_PATH: &str = "/api/v1/workers/session";
+/// The WebSocket subprotocol of a worker's session.
+pub const SESSION_PROTOCOL: &str = "selvedge.v1";
+/// Where all of the REST interface is.
+pub const API_PATH: &str = "/api/v1";
