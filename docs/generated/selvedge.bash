@@ -34,6 +34,9 @@ _selvedge() {
             selvedge,doctor)
                 cmd="selvedge__subcmd__doctor"
                 ;;
+            selvedge,gc)
+                cmd="selvedge__subcmd__gc"
+                ;;
             selvedge,help)
                 cmd="selvedge__subcmd__help"
                 ;;
@@ -124,6 +127,9 @@ _selvedge() {
             selvedge__subcmd__help,doctor)
                 cmd="selvedge__subcmd__help__subcmd__doctor"
                 ;;
+            selvedge__subcmd__help,gc)
+                cmd="selvedge__subcmd__help__subcmd__gc"
+                ;;
             selvedge__subcmd__help,help)
                 cmd="selvedge__subcmd__help__subcmd__help"
                 ;;
@@ -194,7 +200,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help"
+            opts="-h -V --help --version run demo init doctor verify digest list show resume restore review attest hook mcp gc config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -530,8 +536,22 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__gc)
+            opts="-h --failed --dry-run --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify digest list show resume restore review attest hook mcp config completions man help"
+            opts="run demo init doctor verify digest list show resume restore review attest hook mcp gc config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -671,6 +691,20 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__gc)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1178,7 +1212,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --dir --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1245,6 +1279,14 @@ _selvedge() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
                     fi
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rev)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --format)

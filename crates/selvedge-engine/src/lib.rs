@@ -5,6 +5,7 @@
 
 pub mod activity;
 pub mod agents;
+pub mod checkout;
 pub mod checks;
 pub mod process;
 pub mod syntax;

@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Hook(HookCommand),
     /// Be a tool server for agents (Model Context Protocol over standard input and output).
     Mcp(McpArgs),
+    /// Remove clones, copies and snapshots that nobody needs any more.
+    Gc(GcArgs),
     /// Look at the settings.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -176,6 +178,24 @@ pub(crate) struct DigestArgs {
     #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
     pub(crate) tokens: usize,
     /// Print the records as JSON instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `selvedge gc`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Removed are clones (run --worktree, --repo) and copies (run --executions) of runs that ended verified,
+snapshots of directories that are gone, and remembered baselines of over 30 days. Runs' journals,
+prompts and outputs stay. `selvedge doctor` says what takes how much room.")]
+pub(crate) struct GcArgs {
+    /// Also the clones and copies of runs that ended otherwise; their work is lost unless a branch has it.
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Say what would be removed, and remove nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -49,16 +49,47 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
+/// Settings of a call that is made as the person.
+const PERSONAL_SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "protocol.ext.allow=never",
+    "protocol.fd.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    // A connection over which nothing comes is given up.
+    "http.lowSpeedLimit=100",
+    "http.lowSpeedTime=60",
+];
+
+/// Variables by which a git that called us would make another repository ours.
+const OF_A_REPOSITORY: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_TEMPLATE_DIR",
+    "GIT_WORK_TREE",
+];
+
 /// The git program, found once.
 #[derive(Debug, Clone)]
-pub(super) struct Git {
+pub(crate) struct Git {
     program: PathBuf,
 }
 
 impl Git {
     /// Finds git on `PATH`, passing over relative entries and whatever lies inside `workspace`: an
     /// agent can write there.
-    pub(super) fn find(workspace: &Path) -> Result<Self, WorkspaceError> {
+    pub(crate) fn find(workspace: &Path) -> Result<Self, WorkspaceError> {
         let path = env::var_os("PATH").unwrap_or_default();
         Self::find_on(&path, workspace).ok_or(WorkspaceError::GitMissing)
     }
@@ -71,8 +102,31 @@ impl Git {
             .map(|program| Self { program })
     }
 
+    /// A call that may reach out over a network with the person's own credentials: their environment and
+    /// their own settings, but neither hooks nor a program that a repository could name, and no question
+    /// at the terminal.
+    pub(crate) fn as_the_person(&self, from: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        for name in OF_A_REPOSITORY {
+            command.env_remove(name);
+        }
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C")
+            .current_dir(from)
+            .process_group(0);
+        for setting in PERSONAL_SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
     /// A call on `git_dir`, from the folder `from`, ready for its subcommand.
-    pub(super) fn command(&self, git_dir: &Path, from: &Path) -> Command {
+    pub(crate) fn command(&self, git_dir: &Path, from: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(ENVIRONMENT.iter().copied());
         if let Some(beside) = self.program.parent() {
@@ -104,12 +158,22 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// Runs `command` to its end and returns what it printed; anything but exit 0 is an error.
-pub(super) fn answer(
+pub(crate) fn answer(
     command: Command,
     doing: &'static str,
     place: &Path,
 ) -> Result<Vec<u8>, WorkspaceError> {
-    let output = run(command, doing, place)?;
+    answer_within(command, CALL_LIMIT, doing, place)
+}
+
+/// The same of a call that may take longer than one on this machine.
+pub(crate) fn answer_within(
+    command: Command,
+    limit: Duration,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let output = run_within(command, limit, doing, place)?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
@@ -123,7 +187,7 @@ pub(super) fn answer(
 }
 
 /// Runs `command` to its end with this on its standard input, and returns what it printed.
-pub(super) fn answer_to(
+pub(crate) fn answer_to(
     mut command: Command,
     input: Vec<u8>,
     doing: &'static str,
@@ -137,8 +201,17 @@ pub(super) fn answer_to(
 }
 
 /// Runs `command` to its end, whatever its exit status.
-pub(super) fn run(
+pub(crate) fn run(
+    command: Command,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Output, WorkspaceError> {
+    run_within(command, CALL_LIMIT, doing, place)
+}
+
+fn run_within(
     mut command: Command,
+    limit: Duration,
     doing: &'static str,
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
@@ -146,12 +219,12 @@ pub(super) fn run(
     let mut child = command.spawn().map_err(broken)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    let Ok(stdout) = stdout.recv_timeout(CALL_LIMIT) else {
+    let Ok(stdout) = stdout.recv_timeout(limit) else {
         end(&mut child);
         return Err(WorkspaceError::GitTooSlow {
             doing,
             place: place.to_owned(),
-            seconds: CALL_LIMIT.as_secs(),
+            seconds: limit.as_secs(),
         });
     };
     let status = child.wait().map_err(broken)?;

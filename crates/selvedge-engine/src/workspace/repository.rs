@@ -15,21 +15,21 @@ const SETTINGS_LIMIT: u64 = 1024 * 1024;
 
 /// How a repository names its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectFormat {
+pub(crate) enum ObjectFormat {
     Sha1,
     Sha256,
 }
 
 /// A repository with a work tree.
 #[derive(Debug, Clone)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     root: PathBuf,
     records: PathBuf,
 }
 
 impl Repository {
     /// The innermost repository whose work tree holds `dir`.
-    pub(super) fn containing(dir: &Path) -> Option<Self> {
+    pub(crate) fn containing(dir: &Path) -> Option<Self> {
         dir.ancestors().find_map(Self::at)
     }
 
@@ -49,7 +49,7 @@ impl Repository {
         })
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
@@ -59,12 +59,12 @@ impl Repository {
     }
 
     /// The git directory that linked work trees share.
-    pub(super) fn shared(&self) -> PathBuf {
+    pub(crate) fn shared(&self) -> PathBuf {
         pointed_to(&self.records.join("commondir"), b"", &self.records)
             .unwrap_or_else(|| self.records.clone())
     }
 
-    pub(super) fn objects(&self) -> PathBuf {
+    pub(crate) fn objects(&self) -> PathBuf {
         self.shared().join("objects")
     }
 

@@ -126,7 +126,7 @@ impl Shadow {
 }
 
 /// Makes `dir` a git directory without a work tree. Doing it again changes nothing.
-pub(super) fn lay_out(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceError> {
+pub(crate) fn lay_out(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceError> {
     for part in ["", "objects", "refs"] {
         make_dir(&dir.join(part))?;
     }

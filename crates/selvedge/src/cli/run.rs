@@ -18,6 +18,7 @@ and never counts.
 Examples:
   selvedge run \"fix the flaky login test\" --check 'cargo test'
   selvedge run --file TASK.md --agent ollama --retries 3
+  selvedge run --worktree \"fix the parser\"       in a clone; the work comes back as a branch
   selvedge run --file plan.toml                 subtasks one after the other, each with its own checks
   selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
 pub(crate) struct RunArgs {
@@ -74,6 +75,23 @@ pub(crate) struct RunArgs {
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
+    /// Work in a clone of what is committed here, and give the work back as the branch `selvedge/RUN`: what is
+    /// checked out here stays as it is.
+    #[arg(long, group = "own")]
+    pub(crate) worktree: bool,
+    /// Work in a clone of this repository: a URL, `user@host:path` or a folder. The branch `selvedge/RUN` stays in
+    /// the clone, or goes back with --push.
+    #[arg(long, value_name = "URL", group = "own", conflicts_with = "dir")]
+    pub(crate) repo: Option<String>,
+    /// The branch, tag or commit that the clone begins from [default: what is checked out there].
+    #[arg(long, value_name = "REV", requires = "own")]
+    pub(crate) rev: Option<String>,
+    /// Push the branch to the repository of --repo.
+    #[arg(long)]
+    pub(crate) push: bool,
+    /// Remove the clone once its verified work was given back. Without it `selvedge gc` does.
+    #[arg(long, requires = "own")]
+    pub(crate) clean: bool,
     /// Verify nothing: the outcome is `unchecked`.
     #[arg(long, conflicts_with = "checks")]
     pub(crate) no_verify: bool,

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use selvedge_core::config::{self, Flags};
-use selvedge_core::model::{AgentSpec, Task};
+use selvedge_core::model::{AgentSpec, RunId, Task};
+use uuid::Uuid;
 
 use super::{environment, notice, settings};
 use crate::cli::DemoArgs;
@@ -42,7 +43,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
     };
     let frozen = freeze::task(&task, &settings, &dir, true)?;
     frozen.notices.iter().for_each(|text| notice(text));
-    launch::begin(&home, &frozen.spec, &args.format.into())
+    let run_id = RunId::new(Uuid::now_v7());
+    launch::begin(&home, run_id, &frozen.spec, &args.format.into())
 }
 
 fn introduce(dir: &Path, agent: Option<&str>) {

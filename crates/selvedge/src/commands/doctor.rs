@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{directory, environment, settings};
 use crate::cli::DoctorArgs;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::{Home, disk};
 use crate::output::{json, one_line, style};
 
 /// What one look found.
@@ -35,6 +35,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     let mut findings = vec![
         git(),
         state(&home),
+        disk(&home),
         workspace(&home, &dir),
         checks(settings.checks.len()),
     ];
@@ -117,6 +118,34 @@ fn state(home: &Home) -> Finding {
         what,
         ok: Some(ok),
         found,
+    }
+}
+
+/// What room the state takes: the parts that grow, the largest first.
+fn disk(home: &Home) -> Finding {
+    let parts = [
+        "journal.db",
+        "runs",
+        "shadows",
+        "copies",
+        "checkouts",
+        "baselines",
+    ];
+    let mut sizes = parts.map(|part| (disk::size(&home.root().join(part)), part));
+    sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let total: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
+    let shown = sizes.iter().filter(|(bytes, _)| *bytes > 0);
+    let shown: Vec<String> = shown
+        .map(|(bytes, part)| format!("{part} {}", disk::readable(*bytes)))
+        .collect();
+    let of_what = match shown.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({}); `selvedge gc` frees some", parts.join(", ")),
+    };
+    Finding {
+        what: "disk".to_owned(),
+        ok: None,
+        found: format!("{}{of_what}", disk::readable(total)),
     }
 }
 

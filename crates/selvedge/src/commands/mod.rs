@@ -6,12 +6,14 @@ mod config;
 mod demo;
 mod digest;
 mod doctor;
+mod gc;
 mod hook;
 mod init;
 mod list;
 mod man;
 mod mcp;
 mod once;
+mod own;
 mod restore;
 mod resume;
 mod review;
@@ -42,6 +44,7 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Resume(args) => resume::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Review(args) => review::run(&args),
+        Command::Gc(args) => gc::run(&args),
         Command::Config(command) => config::run(&command),
         Command::Attest(command) => attest::run(&command),
         Command::Hook(command) => Ok(hook::run(&command)),

@@ -8,10 +8,11 @@ use selvedge_core::model::{RunId, Task, VoteMode};
 use uuid::Uuid;
 
 use super::task_file::read_task;
-use super::{directory, environment, notice, output, settings, workspace};
+use super::{directory, environment, notice, output, own, settings, workspace};
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::Home;
+use crate::output::Output;
 use crate::settings::{Severity, render};
 use crate::{freeze, launch};
 
@@ -19,17 +20,46 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     let environment = environment();
     let output = output(args.format, &args.reports, &environment)?;
     let mut task = asked(args)?;
-    let named = args
-        .dir
-        .as_deref()
-        .or(task.workspace.as_deref().map(Path::new));
-    let dir = directory(named)?;
-    let settings = settings(&dir, &args.flags(), &environment)?;
+    let run_id = RunId::new(Uuid::now_v7());
+    let home = Home::find(&environment)?;
+    let own = own::prepare(args, task.workspace.as_deref(), &home, run_id)?;
+    let begun = begin(
+        args,
+        &mut task,
+        own.as_deref(),
+        &home,
+        run_id,
+        &environment,
+        &output,
+    );
+    if begun.is_err() && own.is_some() {
+        own::forget_unless_begun(&home, run_id);
+    }
+    begun
+}
+
+fn begin(
+    args: &RunArgs,
+    task: &mut Task,
+    own: Option<&Path>,
+    home: &Home,
+    run_id: RunId,
+    environment: &[(String, String)],
+    output: &Output,
+) -> Result<u8, CliError> {
+    let dir = match own {
+        Some(clone) => clone.to_owned(),
+        None => directory(
+            args.dir
+                .as_deref()
+                .or(task.workspace.as_deref().map(Path::new)),
+        )?,
+    };
+    let settings = settings(&dir, &args.flags(), environment)?;
     let dir = workspace(&settings, &dir);
     let settings = settings.resolved;
-    let home = Home::find(&environment)?;
-    outrank(args, &settings.agent, &mut task);
-    let in_git = is_in_git(&home, &dir)?;
+    outrank(args, &settings.agent, task);
+    let in_git = is_in_git(home, &dir)?;
     let say = |agent: &str, notices: &[String]| {
         for said in settings.set_by_repository(agent) {
             anstream::eprintln!("{}", render(&said, Severity::Note, false));
@@ -38,23 +68,21 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
             notice(text);
         }
     };
-    if executes_several(args, &task, &settings)? {
-        let run_id = RunId::new(Uuid::now_v7());
+    if executes_several(args, task, &settings)? {
         let workspace = home.workspace(&dir).map_err(CliError::usage)?;
         let copies = home.copies(run_id);
-        let frozen = freeze::contest(run_id, &task, &settings, &workspace, &copies)?;
+        let frozen = freeze::contest(run_id, task, &settings, &workspace, &copies)?;
         say(&settings.agent, &frozen.notices);
-        return launch::begin_plan(&home, run_id, frozen.spec, &output);
+        return launch::begin_plan(home, run_id, frozen.spec, output);
     }
     if task.subtasks.is_empty() {
-        let frozen = freeze::task(&task, &settings, &dir, in_git)?;
+        let frozen = freeze::task(task, &settings, &dir, in_git)?;
         for (index, agent) in frozen.spec.agents().enumerate() {
             say(&agent.name, if index == 0 { &frozen.notices } else { &[] });
         }
-        return launch::begin(&home, &frozen.spec, &output);
+        return launch::begin(home, run_id, &frozen.spec, output);
     }
-    let run_id = RunId::new(Uuid::now_v7());
-    let frozen = freeze::plan(run_id, &task, &settings, &dir, in_git)?;
+    let frozen = freeze::plan(run_id, task, &settings, &dir, in_git)?;
     let agents = frozen
         .spec
         .subtasks
@@ -63,7 +91,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
     for (index, agent) in agents.collect::<BTreeSet<_>>().into_iter().enumerate() {
         say(agent, if index == 0 { &frozen.notices } else { &[] });
     }
-    launch::begin_plan(&home, run_id, frozen.spec, &output)
+    launch::begin_plan(home, run_id, frozen.spec, output)
 }
 
 /// Whether the task is to be executed several times: by the flag, or because that is what votes in tier 3.

@@ -3,6 +3,7 @@
 
 mod book;
 mod contest;
+mod deliver;
 mod plan;
 mod signals;
 mod stage;
@@ -13,7 +14,6 @@ use selvedge_core::export::Account;
 use selvedge_core::machine::{Control, Input, Run, State};
 use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
-use uuid::Uuid;
 
 use self::stage::{Stage, on_stage};
 use crate::error::CliError;
@@ -21,20 +21,25 @@ use crate::local::Home;
 use crate::output::Output;
 
 /// Begins a run and carries it through.
-pub(crate) fn begin(home: &Home, spec: &RunSpec, output: &Output) -> Result<u8, CliError> {
+pub(crate) fn begin(
+    home: &Home,
+    run_id: RunId,
+    spec: &RunSpec,
+    output: &Output,
+) -> Result<u8, CliError> {
     output.reports.attestation.needs_trees(spec.snapshots)?;
-    let run_id = RunId::new(Uuid::now_v7());
     let _lock = lock(home, &spec.workspace, run_id)?;
     let input = Input::Create {
         spec: Box::new(spec.clone()),
     };
-    on_stage(home, output, async |stage| {
+    let code = on_stage(home, output, async |stage| {
         let watch = stage.watch.as_ref();
         let state = stage
             .carry(run_id, spec, State::default(), input, watch)
             .await?;
         verdict(stage, &state)
-    })
+    })?;
+    deliver::when_over(home, run_id, code)
 }
 
 /// Begins a plan and carries it through.
@@ -46,9 +51,10 @@ pub(crate) fn begin_plan(
 ) -> Result<u8, CliError> {
     output.reports.attestation.not_of_a_plan()?;
     let _lock = lock(home, &spec.workspace, run_id)?;
-    on_stage(home, output, async |stage| {
+    let code = on_stage(home, output, async |stage| {
         plan::begin(stage, run_id, spec).await
-    })
+    })?;
+    deliver::when_over(home, run_id, code)
 }
 
 /// Takes up a run, or a plan, that stopped before its end.
@@ -78,13 +84,14 @@ pub(crate) fn go_on(
         return go_on_with_plan(home, plan, Some((state, input)), output);
     }
     let _lock = lock(home, &run.spec.workspace, run.run_id)?;
-    on_stage(home, output, async |stage| {
+    let code = on_stage(home, output, async |stage| {
         let watch = stage.watch.as_ref();
         let state = stage
             .carry(run.run_id, &run.spec, state, input, watch)
             .await?;
         verdict(stage, &state)
-    })
+    })?;
+    deliver::when_over(home, run.run_id, code)
 }
 
 /// Tells a part of a plan something first, if anything is to be told.
@@ -104,10 +111,12 @@ fn go_on_with_plan(
     if plan.review.is_some() && plan.spec.contest.is_some() {
         return Err(waits(plan.run_id));
     }
-    let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
-    on_stage(home, output, async |stage| {
+    let run_id = plan.run_id;
+    let _lock = lock(home, &plan.spec.workspace, run_id)?;
+    let code = on_stage(home, output, async |stage| {
         plan::go_on(stage, state, first).await
-    })
+    })?;
+    deliver::when_over(home, run_id, code)
 }
 
 /// Tells a contest that waits for a person what they decided.
@@ -120,10 +129,12 @@ pub(crate) fn review_contest(
     let Some(plan) = state.plan.as_ref().filter(|plan| plan.review.is_some()) else {
         return Err(CliError::usage("the plan waits for nobody's review"));
     };
-    let _lock = lock(home, &plan.spec.workspace, plan.run_id)?;
-    on_stage(home, output, async |stage| {
+    let run_id = plan.run_id;
+    let _lock = lock(home, &plan.spec.workspace, run_id)?;
+    let code = on_stage(home, output, async |stage| {
         contest::reviewed(stage, state, reviewed).await
-    })
+    })?;
+    deliver::when_over(home, run_id, code)
 }
 
 fn refuse_to_resume(state: &State, run: &Run) -> Result<(), CliError> {

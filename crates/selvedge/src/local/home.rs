@@ -1,7 +1,7 @@
 //! Where local runs live: `$XDG_STATE_HOME/selvedge`, never inside a workspace.
 //!
 //! `journal.db` holds the events of all runs, `runs/ID/` the bulk of one (prompts, transcripts,
-//! outputs), `shadows/HASH/` the snapshots of one workspace.
+//! outputs), `shadows/HASH/` the snapshots of one workspace, `checkouts/ID/` the clone that a run works in.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -66,6 +66,11 @@ impl Home {
     /// Where the copies of a contest's workspace are.
     pub(crate) fn copies(&self, run: RunId) -> PathBuf {
         self.root.join("copies").join(run.to_string())
+    }
+
+    /// Where the clones are that runs work in.
+    pub(crate) fn checkouts(&self) -> PathBuf {
+        self.root.join("checkouts")
     }
 
     /// Makes a run's own directory, readable by its owner only.

@@ -22,6 +22,7 @@ mod hostile;
 mod interruptions;
 mod judges;
 mod mcp;
+mod own;
 mod plans;
 mod plugins;
 mod retries;

@@ -1,0 +1,165 @@
+//! Where a repository is, as a person or a task says it. An address is shown, journalled and handed to
+//! git, so one that bears a password is refused, and so is one that git would take for an option or for
+//! the name of a program to run.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Protocols that git speaks itself.
+const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
+
+/// The address of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    text: String,
+    local: Option<PathBuf>,
+}
+
+/// Why something is no address to clone from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// Nothing, an option, or unprintable characters.
+    #[error(
+        "{0:?} is no address of a repository; give a URL (https, ssh, git, file), user@host:path, or a folder"
+    )]
+    Unusable(String),
+    /// A protocol that git would start another program for.
+    #[error("repositories are not cloned by {0:?}; use https, ssh, git, file, or a folder")]
+    Protocol(String),
+    /// A password or token in the address.
+    #[error(
+        "the address for {0} bears a user's password or token, which would be stored and shown; leave it out and let git ask a credential helper (git config credential.helper)"
+    )]
+    Secret(String),
+    /// A folder that is not there.
+    #[error("{} is neither a URL nor a folder that is there", .0.display())]
+    Missing(PathBuf),
+}
+
+impl Address {
+    /// Reads an address; a relative folder is looked for in `from`.
+    ///
+    /// # Errors
+    /// It is none, bears a secret, or names a program or a folder that is not there.
+    pub fn parse(text: &str, from: &Path) -> Result<Self, AddressError> {
+        let unusable = || AddressError::Unusable(text.chars().take(200).collect());
+        if text.is_empty() || text.starts_with('-') || text.chars().any(char::is_control) {
+            return Err(unusable());
+        }
+        let remote = Ok(Self {
+            text: text.to_owned(),
+            local: None,
+        });
+        if let Some((scheme, rest)) = text.split_once("://") {
+            let scheme = scheme.to_ascii_lowercase();
+            if !SCHEMES.contains(&scheme.as_str()) {
+                return Err(AddressError::Protocol(scheme));
+            }
+            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+            if host.starts_with('-') || user.starts_with('-') {
+                return Err(unusable());
+            }
+            // For ssh a user's name belongs to the address; for the others it is how tokens travel.
+            let bears_secret = user.contains(':') || (scheme != "ssh" && !user.is_empty());
+            return if bears_secret {
+                Err(AddressError::Secret(host.to_owned()))
+            } else {
+                remote
+            };
+        }
+        let (before, _) = text.split_once('/').unwrap_or((text, ""));
+        if before.contains("::") {
+            let helper = before.split("::").next().unwrap_or_default();
+            return Err(AddressError::Protocol(helper.to_owned()));
+        }
+        let folder = from.join(text);
+        if folder.is_dir() {
+            let folder = folder
+                .canonicalize()
+                .map_err(|_| AddressError::Missing(folder))?;
+            return Ok(Self {
+                text: folder.to_str().ok_or_else(unusable)?.to_owned(),
+                local: Some(folder),
+            });
+        }
+        match before.split_once(':') {
+            Some((host, _)) if !host.is_empty() => remote,
+            _ => Err(AddressError::Missing(folder)),
+        }
+    }
+
+    /// The folder, where it is one of this machine.
+    pub fn local(&self) -> Option<&Path> {
+        self.local.as_deref()
+    }
+
+    /// The address as text, for git and for people.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_would_run_or_a_journal_would_leak_is_refused() {
+        let here = Path::new("/nowhere");
+        let refused = |text| Address::parse(text, here).unwrap_err();
+        for text in [
+            "",
+            "-u./evil",
+            "--upload-pack=x",
+            "a\nb",
+            "https://-x/y",
+            "ssh://-oProxyCommand=x/y",
+        ] {
+            assert!(matches!(refused(text), AddressError::Unusable(_)), "{text}");
+        }
+        for text in ["ext::sh -c true", "fd::3", "ftp://host/x", "EXT://x"] {
+            assert!(matches!(refused(text), AddressError::Protocol(_)), "{text}");
+        }
+        for text in [
+            "https://token@host/x",
+            "https://user:password@host/x",
+            "ssh://git:password@host/x",
+            "http://a@b@host/x",
+        ] {
+            assert_eq!(refused(text), AddressError::Secret("host".into()), "{text}");
+        }
+        assert!(matches!(refused("not/there"), AddressError::Missing(_)));
+    }
+
+    #[test]
+    fn addresses_and_folders_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("a")).unwrap();
+        let local = |text| {
+            Address::parse(text, &folder)
+                .unwrap()
+                .local()
+                .map(Path::to_owned)
+        };
+        assert_eq!(local("a"), Some(folder.join("a")));
+        assert_eq!(local("."), Some(folder.clone()));
+        for text in [
+            "https://host/x.git",
+            "ssh://git@host:22/x",
+            "git@host:x/y",
+            "host:x",
+            "file:///x",
+        ] {
+            assert_eq!(local(text), None, "{text}");
+        }
+    }
+}

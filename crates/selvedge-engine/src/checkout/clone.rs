@@ -1,0 +1,151 @@
+//! Cloning: as the person, with their credentials, but without what a repository could make git run.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Address, Checkout, CheckoutError};
+use crate::workspace::WorkspaceError;
+use crate::workspace::git::{self, Git};
+use crate::workspace::repository::ObjectFormat;
+use crate::workspace::shadow::lay_out;
+
+const DOING: &str = "clone the repository";
+/// The longest that a clone, or a push, may take.
+pub(super) const LIMIT: Duration = Duration::from_mins(30);
+
+impl Checkout {
+    /// Clones a repository into `root`, which must not be there yet, and checks `revision` out on a new
+    /// branch (the default branch where none is named). Submodules are not cloned, and nothing is shared
+    /// with a repository of this machine: what works in the clone cannot damage that.
+    ///
+    /// # Errors
+    /// The repository cannot be reached or has no such revision, or the disk is full. Nothing is left.
+    pub fn clone(
+        address: &Address,
+        revision: Option<&str>,
+        branch: &str,
+        root: &Path,
+    ) -> Result<Self, CheckoutError> {
+        if root.exists() {
+            return Err(CheckoutError::Taken {
+                root: root.to_owned(),
+            });
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)
+            .map_err(|e| WorkspaceError::io("make the folder", root, e))?;
+        let cloned = Self::clone_into(address, revision, branch, root);
+        if cloned.is_err() {
+            // The error that is on its way says more than one of clearing up.
+            let _ = fs::remove_dir_all(root);
+        }
+        cloned
+    }
+
+    fn clone_into(
+        address: &Address,
+        revision: Option<&str>,
+        branch: &str,
+        root: &Path,
+    ) -> Result<Self, CheckoutError> {
+        let root = root
+            .canonicalize()
+            .map_err(|e| WorkspaceError::io("find the folder", root, e))?;
+        let git = Git::find(&root)?;
+        let tree = root.join("tree");
+        let mut clone = git.as_the_person(&root);
+        clone
+            .args(["clone", "--quiet", "--no-checkout", "--no-hardlinks"])
+            .args(["--template=", "--no-recurse-submodules", "--"])
+            .arg(address.as_str())
+            .arg(&tree);
+        within(clone, DOING, &root)?;
+        let base = resolve(&git, &tree, revision)?.ok_or_else(|| match revision {
+            Some(revision) => CheckoutError::NoRevision {
+                revision: revision.to_owned(),
+                address: address.to_string(),
+            },
+            None => CheckoutError::Empty {
+                address: address.to_string(),
+            },
+        })?;
+        let mut checkout = git.as_the_person(&tree);
+        checkout
+            .args([
+                "checkout",
+                "--quiet",
+                "--no-recurse-submodules",
+                "-B",
+                branch,
+            ])
+            .args([&base, "--"]);
+        within(checkout, "check out the revision", &tree)?;
+        let checkout = Self { git, root, base };
+        checkout.begin_records()?;
+        Ok(checkout)
+    }
+
+    /// Lays out the git directory of ours, which borrows the objects of the clone.
+    fn begin_records(&self) -> Result<(), CheckoutError> {
+        let records = self.records();
+        let format = match self.base.len() {
+            64 => ObjectFormat::Sha256,
+            _ => ObjectFormat::Sha1,
+        };
+        lay_out(&records, format)?;
+        let info = records.join("objects/info");
+        let borrowed = [
+            self.tree().join(".git/objects").as_os_str().as_bytes(),
+            b"\n",
+        ]
+        .concat();
+        fs::create_dir_all(&info)
+            .and_then(|()| fs::write(info.join("alternates"), borrowed))
+            .map_err(|error| WorkspaceError::io(DOING, &info, error).into())
+    }
+}
+
+/// The commit that a person means: a branch of the repository goes before a tag, a tag before anything
+/// else that git knows.
+fn resolve(
+    git: &Git,
+    tree: &Path,
+    revision: Option<&str>,
+) -> Result<Option<String>, CheckoutError> {
+    let names = match revision {
+        None => vec!["HEAD".to_owned()],
+        Some(name) => vec![
+            format!("refs/remotes/origin/{name}"),
+            format!("refs/tags/{name}"),
+            name.to_owned(),
+        ],
+    };
+    for name in names {
+        let mut command = git.command(&tree.join(".git"), tree);
+        command
+            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+            .arg(format!("{name}^{{commit}}"));
+        let output = git::run(command, "find the revision", tree)?;
+        if output.status.success() {
+            return Ok(Some(
+                String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Runs a call that may have to wait for a network.
+pub(super) fn within(
+    command: Command,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
+    git::answer_within(command, LIMIT, doing, place)
+}

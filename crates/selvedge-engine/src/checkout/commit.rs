@@ -1,0 +1,109 @@
+//! Making a commit of what stands in the tree, without a word of the clone's own settings: an agent
+//! could have written them. Whatever commits it made itself become one, on top of the base.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Checkout, CheckoutError};
+use crate::workspace::git;
+
+const DOING: &str = "commit the work";
+
+/// Who a commit is by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// A name.
+    pub name: String,
+    /// An address, which need not exist.
+    pub email: String,
+}
+
+impl Identity {
+    /// The person's own, as their git knows it in `dir`; where it knows none, this program's.
+    pub fn of_the_person(dir: &Path) -> Self {
+        let ask = |key: &str| {
+            let git = git::Git::find(dir).ok()?;
+            let mut command = git.as_the_person(dir);
+            command.args(["config", "--global", "--includes", "--get", key]);
+            let answer = git::run(command, "read the settings", dir).ok()?;
+            let text = String::from_utf8(answer.stdout).ok()?.trim().to_owned();
+            (answer.status.success() && !text.is_empty()).then_some(text)
+        };
+        Self {
+            name: ask("user.name").unwrap_or_else(|| "Selvedge".to_owned()),
+            email: ask("user.email").unwrap_or_else(|| "selvedge@localhost".to_owned()),
+        }
+    }
+}
+
+/// A commit on its branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Its id.
+    pub commit: String,
+    /// The branch's name, without `refs/heads/`.
+    pub branch: String,
+}
+
+impl Checkout {
+    /// Commits what stands in the tree to `branch`, on top of the base; nothing where it is as the base
+    /// was. Ignored files are not committed, nor what a filter (large-file storage) would have made of a file.
+    ///
+    /// # Errors
+    /// Git fails, or the disk is full.
+    pub fn commit(
+        &self,
+        branch: &str,
+        message: &str,
+        by: &Identity,
+    ) -> Result<Option<Made>, CheckoutError> {
+        self.ours(&["read-tree", &self.base])?;
+        self.ours(&["add", "--all", "--", "."])?;
+        let tree = self.ours(&["write-tree"])?;
+        if tree == self.ours(&["rev-parse", &format!("{}^{{tree}}", self.base)])? {
+            return Ok(None);
+        }
+        let mut command = self.command(&["commit-tree", &tree, "-p", &self.base]);
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), &by.name);
+            command.env(format!("GIT_{role}_EMAIL"), &by.email);
+        }
+        let made = git::answer_to(command, message.as_bytes().to_vec(), DOING, &self.root)?;
+        let commit = text(&made);
+        self.ours(&["update-ref", &format!("refs/heads/{branch}"), &commit])?;
+        Ok(Some(Made {
+            commit,
+            branch: branch.to_owned(),
+        }))
+    }
+
+    /// What a commit changes, as a patch that `git apply` takes, binary files included.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn patch(&self, made: &Made) -> Result<Vec<u8>, CheckoutError> {
+        let options = ["--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
+        let mut command = self.command(&["diff"]);
+        command.args(options).args([&self.base, &made.commit, "--"]);
+        Ok(git::answer(command, "write the patch", &self.root)?)
+    }
+
+    /// A call on our own git directory, about the tree.
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.git.command(&self.records(), &self.tree());
+        command
+            .env("GIT_WORK_TREE", self.tree())
+            .env("GIT_INDEX_FILE", self.records().join("index"))
+            .args(["-c", "advice.addEmbeddedRepo=false"])
+            .args(args);
+        command
+    }
+
+    fn ours(&self, args: &[&str]) -> Result<String, CheckoutError> {
+        Ok(text(&git::answer(self.command(args), DOING, &self.root)?))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}

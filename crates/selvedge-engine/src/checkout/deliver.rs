@@ -1,0 +1,70 @@
+//! Giving a commit back: as a branch of a repository on this machine, or pushed.
+
+use std::path::Path;
+
+use super::clone::within;
+use super::{Address, Checkout, CheckoutError, Made};
+use crate::workspace::WorkspaceError;
+use crate::workspace::git;
+use crate::workspace::repository::Repository;
+
+const GIVING: &str = "give the branch back";
+
+impl Checkout {
+    /// Makes the commit a new branch of the repository in `dir`. Objects and one ref are written; what is
+    /// checked out there, the index and every setting stay, and none of its hooks runs.
+    ///
+    /// # Errors
+    /// `dir` is in no repository, has a branch of that name with other content, or cannot be written.
+    pub fn give_to(&self, dir: &Path, made: &Made) -> Result<(), CheckoutError> {
+        let theirs = Repository::containing(dir).ok_or_else(|| WorkspaceError::NotARepository {
+            dir: dir.to_owned(),
+        })?;
+        let new = format!("^{}", self.base);
+        let names = git::answer(
+            self.command(&[
+                "rev-list",
+                "--objects",
+                "--no-object-names",
+                &made.commit,
+                &new,
+            ]),
+            GIVING,
+            &self.root,
+        )?;
+        let packing = self.command(&["pack-objects", "--quiet", "--stdout"]);
+        let pack = git::answer_to(packing, names, GIVING, &self.root)?;
+        // Into their objects, by a git directory of ours: so no setting of theirs is read.
+        let mut unpacking = self.command(&["unpack-objects", "-q", "--strict"]);
+        unpacking.env("GIT_OBJECT_DIRECTORY", theirs.objects());
+        git::answer_to(unpacking, pack, GIVING, dir)?;
+        let mut naming = self.git.command(&theirs.shared(), theirs.root());
+        naming.args(["update-ref", "--create-reflog"]);
+        naming.args(["-m", "selvedge: a run's work"]);
+        naming.args([&format!("refs/heads/{}", made.branch), &made.commit]);
+        naming.env("GIT_COMMITTER_NAME", "Selvedge");
+        naming.env("GIT_COMMITTER_EMAIL", "selvedge@localhost");
+        git::answer(naming, GIVING, dir)?;
+        Ok(())
+    }
+
+    /// Pushes the commit as a branch of that name.
+    ///
+    /// # Errors
+    /// The repository cannot be reached or refuses it.
+    pub fn push(&self, address: &Address, made: &Made) -> Result<(), CheckoutError> {
+        let mut push = self.git.as_the_person(&self.root);
+        push.env("GIT_DIR", self.records());
+        push.args([
+            "push",
+            "--quiet",
+            "--no-verify",
+            "--recurse-submodules=no",
+            "--",
+        ]);
+        push.arg(address.as_str());
+        push.arg(format!("{}:refs/heads/{}", made.commit, made.branch));
+        within(push, "push the branch", &self.root)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! What can go wrong with a clone, as fragments that fit after "failed to …:".
+
+use std::path::PathBuf;
+
+use crate::workspace::WorkspaceError;
+
+/// Why a repository could not be cloned, or what was made of it not be given back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckoutError {
+    /// The repository does not know the revision.
+    #[error("there is no revision {revision:?} in {address}; name a branch, a tag or a commit")]
+    NoRevision {
+        /// What was asked for.
+        revision: String,
+        /// Of which repository.
+        address: String,
+    },
+    /// The repository has no commit at all.
+    #[error("{address} has no commit to begin from; commit something first")]
+    Empty {
+        /// Which repository.
+        address: String,
+    },
+    /// The clone was removed.
+    #[error("{} is no longer there", root.display())]
+    Gone {
+        /// Where it was.
+        root: PathBuf,
+    },
+    /// Something is in the place of the clone.
+    #[error("{} is there already", root.display())]
+    Taken {
+        /// Where.
+        root: PathBuf,
+    },
+    /// Git, or the disk.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}

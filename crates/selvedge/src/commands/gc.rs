@@ -1,0 +1,203 @@
+//! `selvedge gc`: removes what stands in the state directory for nobody any more. What a run that is not
+//! over may still need is never touched, nor any journal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use selvedge_core::model::{RunId, exit_code};
+use selvedge_engine::workspace::file_name_for;
+use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal, Standing};
+use serde::Serialize;
+
+use super::environment;
+use crate::cli::GcArgs;
+use crate::error::CliError;
+use crate::local::{Home, Own, disk};
+use crate::output::json;
+use selvedge_core::words::counted;
+
+/// How long the result of a baseline is remembered.
+const BASELINES: Duration = Duration::from_hours(30 * 24);
+
+/// Something that can go.
+#[derive(Debug, Serialize)]
+struct Waste {
+    /// What it is.
+    what: &'static str,
+    /// Where it is.
+    path: PathBuf,
+    /// What room it takes, in bytes.
+    bytes: u64,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Serialize)]
+struct Gone {
+    dry_run: bool,
+    bytes: u64,
+    removed: Vec<Waste>,
+}
+
+pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
+    let home = Home::find(&environment())?;
+    let journal = home.journal_to_read()?;
+    let runs = all_runs(&journal)?;
+    let mut removed = of_runs(&home, &runs, args.failed)?;
+    removed.extend(shadows(&home, &runs));
+    removed.extend(baselines(&home));
+    if !args.dry_run {
+        for waste in &removed {
+            remove(&waste.path)?;
+        }
+    }
+    let gone = Gone {
+        dry_run: args.dry_run,
+        bytes: removed.iter().map(|waste| waste.bytes).sum(),
+        removed,
+    };
+    if args.json {
+        json::print(&gone);
+    } else {
+        for Waste { what, path, bytes } in &gone.removed {
+            anstream::println!(
+                "{what:<9} {:>9}  {}",
+                disk::readable(*bytes),
+                path.display()
+            );
+        }
+        let verb = if args.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let count = counted(gone.removed.len() as u64, "thing");
+        anstream::println!("{count} {verb}, {}", disk::readable(gone.bytes));
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn all_runs(journal: &SqliteJournal) -> Result<Vec<RunSummary>, CliError> {
+    const PAGE: usize = 500;
+    let mut runs: Vec<RunSummary> = Vec::new();
+    loop {
+        let last = runs.last().map(|run| run.run_id);
+        let page = journal
+            .runs(&RunFilter::default(), PAGE, last)
+            .map_err(CliError::infrastructure)?;
+        let is_last = page.len() < PAGE;
+        runs.extend(page);
+        if is_last {
+            return Ok(runs);
+        }
+    }
+}
+
+/// Clones and copies of runs that are over, and of runs that never began.
+fn of_runs(home: &Home, runs: &[RunSummary], failed: bool) -> Result<Vec<Waste>, CliError> {
+    let mut waste = Vec::new();
+    let places = [
+        ("clone", home.checkouts()),
+        ("copies", home.root().join("copies")),
+    ];
+    for (what, folder) in places {
+        for path in entries(&folder) {
+            let run_id = path
+                .file_name()
+                .and_then(|name| name.to_str()?.parse::<RunId>().ok());
+            let Some(run_id) = run_id else { continue };
+            let standing = runs
+                .iter()
+                .find(|run| run.run_id == run_id)
+                .map(|run| run.standing);
+            let goes = match standing {
+                // A run writes its first event soon after its clone is there.
+                None => is_older(&path, Duration::from_hours(1)),
+                Some(Standing::Finished { outcome }) => {
+                    failed
+                        || (outcome.exit_code() == exit_code::VERIFIED
+                            && is_safe(home, what, run_id)?)
+                }
+                Some(_) => false,
+            };
+            if goes {
+                waste.push(Waste {
+                    what,
+                    bytes: disk::size(&path),
+                    path,
+                });
+            }
+        }
+    }
+    Ok(waste)
+}
+
+/// Whether work is not lost with the clone: it is elsewhere too, or nothing was changed.
+fn is_safe(home: &Home, what: &str, run_id: RunId) -> Result<bool, CliError> {
+    if what != "clone" {
+        return Ok(true);
+    }
+    let own = Own::of(home, run_id)?;
+    Ok(own.is_some_and(|own| own.delivered.is_none() || own.gives_back || own.push))
+}
+
+/// Snapshots of directories that are gone. Those of directories that no run names are left alone: it is
+/// not known whose they are.
+fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+    let folder = home.root().join("shadows");
+    let mut gone: Vec<PathBuf> = runs
+        .iter()
+        .filter_map(|run| run.task.as_ref())
+        .map(|task| task.workspace.as_path())
+        .filter(|dir| !dir.exists())
+        .map(|dir| folder.join(file_name_for(dir)))
+        .filter(|path| path.is_dir())
+        .collect();
+    gone.sort();
+    gone.dedup();
+    let waste = |path: PathBuf| Waste {
+        what: "snapshots",
+        bytes: disk::size(&path),
+        path,
+    };
+    gone.into_iter().map(waste).collect()
+}
+
+fn baselines(home: &Home) -> Vec<Waste> {
+    let old = entries(&home.root().join("baselines"))
+        .into_iter()
+        .filter(|path| is_older(path, BASELINES));
+    old.map(|path| Waste {
+        what: "baseline",
+        bytes: disk::size(&path),
+        path,
+    })
+    .collect()
+}
+
+fn is_older(path: &Path, age: Duration) -> bool {
+    let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    written.is_ok_and(|at| {
+        SystemTime::now()
+            .duration_since(at)
+            .is_ok_and(|it| it > age)
+    })
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn remove(path: &Path) -> Result<(), CliError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.map_err(|error| {
+        CliError::infrastructure(format!("cannot remove {}: {error}", path.display()))
+    })
+}

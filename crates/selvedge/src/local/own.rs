@@ -1,0 +1,78 @@
+//! What is remembered of a clone that a run works in: where it came from, and where its work goes. The
+//! record lies beside the clone, out of the reach of whoever works in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use selvedge_core::model::RunId;
+use selvedge_engine::checkout::{Checkout, CheckoutError};
+use serde::{Deserialize, Serialize};
+
+use super::Home;
+use crate::error::CliError;
+
+/// A run's own clone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Own {
+    /// The repository it was cloned from.
+    pub(crate) address: String,
+    /// Whether that is of this machine and gets the branch.
+    pub(crate) gives_back: bool,
+    /// Whether the branch is pushed there.
+    pub(crate) push: bool,
+    /// Whether the clone goes once verified work was given back.
+    pub(crate) clean: bool,
+    /// The commit that it began from.
+    pub(crate) base: String,
+    /// The commit that was given back, when it was.
+    #[serde(default)]
+    pub(crate) delivered: Option<String>,
+}
+
+impl Own {
+    /// The branch that a run's work ends as.
+    pub(crate) fn branch(run_id: RunId) -> String {
+        format!("selvedge/{}", run_id.short())
+    }
+
+    /// Where a run's clone and its record are.
+    pub(crate) fn root(home: &Home, run_id: RunId) -> PathBuf {
+        home.checkouts().join(run_id.to_string())
+    }
+
+    /// The record of a run's clone; none where it works in a directory of the person's.
+    pub(crate) fn of(home: &Home, run_id: RunId) -> Result<Option<Self>, CliError> {
+        let path = Self::record(home, run_id);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                CliError::infrastructure(format!("{} is damaged: {error}", path.display()))
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(CliError::infrastructure(format!(
+                "cannot read {}: {error}",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Writes the record.
+    pub(crate) fn save(&self, home: &Home, run_id: RunId) -> Result<(), CliError> {
+        let path = Self::record(home, run_id);
+        let bytes = serde_json::to_vec_pretty(self).map_err(CliError::infrastructure)?;
+        let new = path.with_extension("new");
+        fs::write(&new, bytes)
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(|error| {
+                CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
+            })
+    }
+
+    /// The clone.
+    pub(crate) fn checkout(&self, home: &Home, run_id: RunId) -> Result<Checkout, CheckoutError> {
+        Checkout::open(&Self::root(home, run_id), &self.base)
+    }
+
+    fn record(home: &Home, run_id: RunId) -> PathBuf {
+        Self::root(home, run_id).join("own.json")
+    }
+}

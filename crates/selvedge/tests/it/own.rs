@@ -1,0 +1,283 @@
+//! A run in a clone of its own: the work comes back as a branch, and what the person has checked out,
+//! their index and their settings stay as they are, whatever the agent does.
+
+use std::path::PathBuf;
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, executable, stage, wait_for};
+
+/// The last eight digits of the run's id: what its branch is called by.
+fn short(out: &Output) -> String {
+    let id = out.json()["run_id"].as_str().unwrap().replace('-', "");
+    id[id.len() - 8..].to_owned()
+}
+
+fn run(env: &TestEnv, script: &str, check: &str, more: &[&str]) -> Output {
+    let agent = agent(env, script);
+    let base = [
+        "run",
+        "Mend it\nand more",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        check,
+    ];
+    env.selvedge(
+        base.iter()
+            .chain(more)
+            .chain(&["--retries", "1", "--format", "json"]),
+    )
+    .run()
+}
+
+fn checkouts(env: &TestEnv) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(env.state().join("selvedge/checkouts"))
+        .into_iter()
+        .flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn state_of(env: &TestEnv) -> Vec<String> {
+    let questions: [&[&str]; 5] = [
+        &["rev-parse", "HEAD"],
+        &["status", "--porcelain"],
+        &["stash", "list"],
+        &["ls-files", "--stage"],
+        &["config", "--local", "--list"],
+    ];
+    questions
+        .iter()
+        .map(|question| env.git(question.iter()))
+        .collect()
+}
+
+#[test]
+fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
+    let env = stage();
+    env.write("README", "changed, not committed\n");
+    let before = state_of(&env);
+    let out = run(
+        &env,
+        "test ! -e second && touch second && exit 0; echo good > out; git commit -qam mine; echo changed >> README",
+        "test -s out",
+        &["--worktree"],
+    );
+    out.assert_code(0);
+    assert_eq!(state_of(&env), before);
+    assert!(!env.work().join("out").exists());
+    assert!(
+        out.stderr.contains("what is not committed here"),
+        "{}",
+        out.stderr
+    );
+
+    let branch = format!("selvedge/{}", short(&out));
+    assert!(out.stderr.contains(&branch), "{}", out.stderr);
+    assert_eq!(env.git(["show", &format!("{branch}:out")]), "good\n");
+    assert_eq!(
+        env.git(["rev-list", "--count", &format!("HEAD..{branch}")])
+            .trim(),
+        "1"
+    );
+    let message = env.git(["log", "-1", "--format=%B", &branch]);
+    assert!(
+        message.starts_with("Mend it\n\nMend it\nand more\n\nSelvedge-Run: "),
+        "{message}"
+    );
+    assert!(message.contains("Selvedge-Outcome: verified"), "{message}");
+    assert!(
+        !env.git(["show", &format!("{branch}:README")])
+            .contains("not committed")
+    );
+    env.git(["fsck", "--strict"]);
+
+    assert_eq!(checkouts(&env).len(), 1, "kept until somebody asks");
+    let doctor = env.selvedge(["doctor"]).run();
+    assert!(doctor.stdout.contains("checkouts"), "{}", doctor.stdout);
+    let would = env.selvedge(["gc", "--dry-run"]).run();
+    assert!(
+        would.stdout.contains("would be removed"),
+        "{}",
+        would.stdout
+    );
+    assert_eq!(checkouts(&env).len(), 1);
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert_eq!(checkouts(&env), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
+    let env = stage();
+    let out = run(&env, "echo bad > out", "false", &["--worktree", "--clean"]);
+    out.assert_code(1);
+    let branch = format!("selvedge/{}", short(&out));
+    let message = env.git(["log", "-1", "--format=%B", &branch]);
+    assert!(
+        message.contains("Selvedge-Outcome: max_retries_exhausted"),
+        "{message}"
+    );
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert_eq!(checkouts(&env).len(), 1, "not what failed, unless asked");
+    env.selvedge(["gc", "--failed"]).run().assert_code(0);
+    assert_eq!(checkouts(&env).len(), 0);
+}
+
+#[test]
+fn clean_removes_the_clone_of_verified_work() {
+    let env = stage();
+    let out = run(
+        &env,
+        "echo good > out",
+        "test -s out",
+        &["--worktree", "--clean"],
+    );
+    out.assert_code(0);
+    assert_eq!(checkouts(&env).len(), 0);
+    env.git([
+        "rev-parse",
+        "--verify",
+        &format!("selvedge/{}", short(&out)),
+    ]);
+}
+
+#[test]
+fn work_without_a_change_makes_no_branch() {
+    let env = stage();
+    let out = run(&env, "true", "true", &["--worktree"]);
+    out.assert_code(0);
+    assert!(out.stderr.contains("there is no branch"), "{}", out.stderr);
+    assert_eq!(env.git(["branch", "--list", "selvedge/*"]), "");
+}
+
+#[test]
+fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
+    let env = stage();
+    env.git(["branch", "older"]);
+    env.write("newer", "newer\n");
+    env.commit("newer");
+    let origin = env.root().join("origin.git");
+    env.git(["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
+    let address = format!("file://{}", origin.display());
+    let own = ["--repo", &address, "--rev", "older", "--push", "--clean"];
+    let out = run(
+        &env,
+        "test ! -e newer && echo good > out",
+        "test -s out",
+        &own,
+    );
+    out.assert_code(0);
+    let branch = format!("selvedge/{}", short(&out));
+    let there = ["--git-dir", origin.to_str().unwrap(), "show"];
+    assert_eq!(
+        env.git(
+            there
+                .iter()
+                .copied()
+                .chain([format!("{branch}:out").as_str()])
+        ),
+        "good\n"
+    );
+    assert_eq!(checkouts(&env).len(), 0);
+}
+
+#[test]
+fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
+    let env = stage();
+    let script =
+        "if [ \"$SELVEDGE_RUN_NUMBER\" = 1 ]; then echo ready; exec sleep 600; fi; echo good > out";
+    let agent = agent(&env, script);
+    let args = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "test -s out",
+        "--worktree",
+        "--format",
+        "jsonl",
+    ];
+    let child = env.spawn(args);
+    wait_for(&env.root().join("prompts/1"));
+    child.kill();
+    child.wait();
+    assert_eq!(env.git(["branch", "--list", "selvedge/*"]), "");
+    assert_eq!(checkouts(&env).len(), 1);
+    env.selvedge(["gc", "--failed"]).run().assert_code(0);
+    assert_eq!(
+        checkouts(&env).len(),
+        1,
+        "a run that is not over may need it"
+    );
+    let out = env.selvedge(["resume", "last", "--format", "json"]).run();
+    out.assert_code(0);
+    assert_eq!(
+        env.git(["show", &format!("selvedge/{}:out", short(&out))]),
+        "good\n"
+    );
+}
+
+#[test]
+fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
+    let env = stage();
+    let ran = env.root().join("ran");
+    let evil = format!("touch {}", ran.display());
+    let script = format!(
+        "echo good > out
+         printf '#!/bin/sh\\n{evil}\\n' > .git/hooks/pre-commit
+         for hook in post-commit reference-transaction post-checkout; do cp .git/hooks/pre-commit .git/hooks/$hook; done
+         chmod +x .git/hooks/*
+         git config core.fsmonitor '{evil}'; git config filter.evil.clean '{evil}'
+         echo '* filter=evil' > .gitattributes
+         git config core.worktree /; git config diff.external '{evil}'
+         git config core.hooksPath .git/hooks; rm -f .git/HEAD; echo 'ref: refs/heads/x' > .git/HEAD"
+    );
+    // The person's own repository is no more trusted than the clone.
+    let hook = env.work().join(".git/hooks/reference-transaction");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, format!("#!/bin/sh\n{evil}\n")).unwrap();
+    executable(&hook);
+    let out = run(
+        &env,
+        &format!("mkdir -p .git/hooks\n{script}"),
+        "test -s out",
+        &["--worktree"],
+    );
+    out.assert_code(0);
+    assert!(!ran.exists(), "something of a repository was run");
+    std::fs::remove_file(&hook).unwrap();
+    assert_eq!(
+        env.git(["show", &format!("selvedge/{}:out", short(&out))]),
+        "good\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_cloned_is_said_and_leaves_nothing() {
+    let env = stage();
+    let refused: [(&[&str], &str); 6] = [
+        (
+            &["--worktree", "--rev", "nowhere"],
+            "no revision \"nowhere\"",
+        ),
+        (
+            &["--repo", "https://token@localhost/x"],
+            "credential helper",
+        ),
+        (&["--repo", "ext::sh -c true"], "not cloned by \"ext\""),
+        (&["--repo", "/not/there"], "neither a URL nor a folder"),
+        (&["--rev", "main"], "--worktree"),
+        (&["--worktree", "--push"], "--repo"),
+    ];
+    for (own, said) in refused {
+        let out = run(&env, "true", "true", own);
+        out.assert_code(2);
+        assert!(out.stderr.contains(said), "{own:?}: {}", out.stderr);
+    }
+    let out = env
+        .selvedge(["run", "x", "--worktree", "--agent", "nobody"])
+        .run();
+    out.assert_code(2);
+    assert_eq!(checkouts(&env).len(), 0, "{}", out.stderr);
+}
