@@ -103,6 +103,19 @@ impl Findings {
         }
     }
 
+    /// What was found since this line was another tool's, as its closing line tells.
+    pub(crate) fn rename(&mut self, since: u64, from: &'static str, to: &'static str) {
+        let is = |found: &&mut Found| found.failure.tool.as_deref() == Some(from);
+        let later = |found: &&mut Found| *found.lines.start() >= since;
+        for found in self.found.iter_mut().filter(is).filter(later) {
+            found.failure.tool = Some(to.to_owned());
+        }
+        if !self.found.iter_mut().any(|found| is(&found)) {
+            self.tools.retain(|tool| *tool != from);
+        }
+        self.tool(to);
+    }
+
     /// So much was reported that one more failure would say nothing.
     pub(crate) fn is_flooded(&self) -> bool {
         self.reports >= FLOOD

@@ -16,11 +16,17 @@ use crate::record::FailureKind;
 /// How many lines of annotated source are taken.
 const SOURCE_LINES: u32 = 6;
 
+/// Both print the same lines; ruff's end in a total, and tell what it can mend.
+const FLAKE8: &str = "flake8";
+const RUFF: &str = "ruff";
+
 /// Reads diagnostics that name their severity or a code.
 #[derive(Debug, Default)]
 pub(super) struct Diagnostic {
     draft: Option<Draft>,
     source_lines: u32,
+    /// Where the diagnostics began that follow each other line by line.
+    first: u64,
     /// Where the user's code uses the template of a library that an error is in.
     required: Option<(String, u32)>,
 }
@@ -38,7 +44,7 @@ static SEVERE: LazyLock<Regex> = LazyLock::new(|| {
 /// `path:line:column: CODE message`
 static CODED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5})(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<message>\S.*)$",
+        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5}|invalid-syntax)(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<fixable>\[\*\] )?(?P<message>\S.*)$",
     )
 });
 /// mypy's and others' code in brackets at the end; pyright's in parentheses.
@@ -47,6 +53,7 @@ static TRAILING: LazyLock<Regex> =
 
 impl Format for Diagnostic {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let last = self.draft.as_ref().map(|draft| *draft.lines().end());
         // A diagnostic is a line of text, not a minified file.
         if line.text.len() < 2000
             && let Some(mut draft) = read(line, findings)
@@ -61,9 +68,17 @@ impl Format for Diagnostic {
             {
                 draft.place_again(&file, Some(number), None);
             }
+            if last.is_none_or(|last| last + 1 != line.number) {
+                self.first = line.number;
+            }
             self.draft = Some(draft);
             self.source_lines = 0;
             return Claim::Evidence;
+        }
+        if last.is_some() && is_total_of_ruff(line.text) {
+            self.close(findings);
+            findings.rename(self.first, FLAKE8, RUFF);
+            return Claim::Noise;
         }
         if let Some(place) = line.text.strip_suffix(":   required from here") {
             self.required = file_and_line(place).map(|(file, line)| (file.to_owned(), line));
@@ -148,6 +163,17 @@ impl Diagnostic {
     }
 }
 
+/// `Found 3 errors.`
+fn is_total_of_ruff(text: &str) -> bool {
+    let mut words = text.split(' ');
+    words.next() == Some("Found")
+        && words
+            .next()
+            .is_some_and(|count| count.parse::<u64>().is_ok())
+        && matches!(words.next(), Some("error." | "errors."))
+        && words.next().is_none()
+}
+
 /// ` found   : Int`, ` required: String`
 fn body_of_mismatch(body: &str) -> bool {
     body.starts_with("found ") || body.starts_with("required: ")
@@ -187,6 +213,7 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
     let dashed = line.indent() > 0 && line.text.contains(" - ");
     let (kind, tool) = match tool_of(file, code, severity.is_some()) {
         (kind, "mypy") if dashed => (kind, "pyright"),
+        (kind, FLAKE8) if get("fixable").is_some() => (kind, RUFF),
         other => other,
     };
     findings.tool(tool);
@@ -249,7 +276,7 @@ fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'stat
     match extension(file) {
         "py" | "pyi" if severe => (FailureKind::Type, "mypy"),
         "py" | "pyi" if code.is_some_and(is_pylint) => (FailureKind::Lint, "pylint"),
-        "py" | "pyi" | "ipynb" => (FailureKind::Lint, "flake8"),
+        "py" | "pyi" | "ipynb" => (FailureKind::Lint, FLAKE8),
         _ if is_c(file) => (FailureKind::Compile, "cc"),
         "java" => (FailureKind::Compile, "javac"),
         "go" => (FailureKind::Compile, "go"),

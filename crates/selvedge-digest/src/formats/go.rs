@@ -114,8 +114,17 @@ impl Format for Go {
 }
 
 impl Go {
-    /// The output that comes next is that of this test, as a report for machines says.
-    pub(super) fn runs(&mut self, test: &str) {
+    /// The output that comes next is that of this test, as a report for machines says; what is read
+    /// of another one is whole, but for its parts.
+    pub(super) fn runs(&mut self, test: &str, findings: &mut Findings) {
+        let read = self
+            .draft
+            .as_ref()
+            .and_then(|draft| draft.failure.id.as_deref());
+        let other = read.is_some_and(|id| id != test && !is_part(test, id));
+        if other {
+            self.close(findings);
+        }
         test.clone_into(&mut self.running);
     }
 
@@ -133,10 +142,7 @@ impl Go {
         // A test that failed because a part of it did is told by its part.
         let child = |draft: &Draft| {
             let parent = draft.failure.id.as_deref().unwrap_or_default();
-            draft.failure.message.is_none()
-                && id
-                    .strip_prefix(parent)
-                    .is_some_and(|rest| rest.starts_with('/'))
+            draft.failure.message.is_none() && is_part(id, parent)
         };
         match draft {
             Some(draft) if child(&draft) => self.draft = (outcome != "FAIL").then_some(draft),
@@ -164,8 +170,7 @@ impl Go {
             "FAIL" => {
                 told(Outcome::Failed);
                 // The other order: its part was told before it.
-                let told = self.failed.strip_prefix(id);
-                if said.is_empty() && told.is_some_and(|rest| rest.starts_with('/')) {
+                if said.is_empty() && is_part(&self.failed, id) {
                     return;
                 }
                 id.clone_into(&mut self.failed);
@@ -315,6 +320,12 @@ impl Go {
         self.panicking = false;
         findings.close(&mut self.draft);
     }
+}
+
+/// Whether a test is a part of another one: `TestTable/even` of `TestTable`.
+fn is_part(id: &str, whole: &str) -> bool {
+    id.strip_prefix(whole)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// `example.com/shop/cart`, or `example.com/shop/cart [example.com/shop/cart.test]`.

@@ -54,7 +54,7 @@ impl Format for GoJson {
         let mut claim = Claim::Chaff;
         if !output.is_empty() {
             if !event.test.is_empty() {
-                go.runs(&event.test);
+                go.runs(&event.test, findings);
             }
             let said = line.saying(output);
             let foreign = go.line(&said, findings) == Claim::Foreign;

@@ -14,7 +14,7 @@ use crate::record::FailureKind;
 const TOOL: &str = "mix";
 
 /// How many lines a diagnostic may have.
-const BODY_LINES: u32 = 20;
+const BODY_LINES: u32 = 40;
 
 /// Reads diagnostics of a compilation.
 #[derive(Debug, Default)]
@@ -64,9 +64,9 @@ impl Mix {
     /// A diagnostic is Elixir's when its place stands below it.
     fn placed(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let body = line.body();
-        let drawn = line.indent() == 4;
-        if drawn && let Some(message) = body.strip_prefix("error: ") {
+        if let Some((severity, message)) = drawn(line) {
             let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+            draft.severity = severity;
             draft.message(message);
             draft.excerpt(line);
             self.draft = Some(draft);
@@ -78,10 +78,7 @@ impl Mix {
             return Claim::Foreign;
         }
         self.lines += 1;
-        let mut draft = self
-            .draft
-            .take()
-            .filter(|_| self.lines < BODY_LINES && !line.is_blank());
+        let mut draft = self.draft.take().filter(|_| self.lines < BODY_LINES);
         if let Some(draft) = &mut draft {
             draft.excerpt(line);
         }
@@ -117,6 +114,19 @@ impl Mix {
         findings.add(draft.found());
         Claim::Evidence
     }
+}
+
+/// The heading of a diagnostic that is drawn around its source.
+fn drawn<'a>(line: &Line<'a>) -> Option<(Severity, &'a str)> {
+    let body = line.body();
+    let error = body
+        .strip_prefix("error: ")
+        .map(|message| (Severity::Error, message));
+    let warning = || {
+        body.strip_prefix("warning: ")
+            .map(|message| (Severity::Warning, message))
+    };
+    error.or_else(warning).filter(|_| line.indent() == 4)
 }
 
 /// An exception: the compiler's have a place, mix's own have none.

@@ -3,10 +3,11 @@
 
 use super::{
     Format, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic, dialyzer,
-    docker, doctest, ghc, git, github, go, go_json, gradle, grouped, gtest, hspec, jasmine, jest,
-    json, junit_console, karma, libtest, linker, make, maven, mix, nextest, node_test, numbered,
-    nunit, ocaml, packages, php, pip, playwright, prove, pytest, rubocop, ruby, rustc, shell,
-    surefire, tap, terraform, testdox, testng, tsc, unittest, vitest, xml,
+    docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped, gtest, hspec,
+    jasmine, jest, json, junit_console, karma, libtest, linker, make, maven, mix, nextest,
+    node_test, numbered, nunit, ocaml, packages, php, pip, playwright, prove, pytest, python,
+    rubocop, ruby, rustc, shell, surefire, swift_testing, tap, terraform, testdox, testng, tsc,
+    unittest, vitest, xctest, xml,
 };
 use crate::line::Signals;
 
@@ -55,7 +56,7 @@ pub(super) static TABLE: &[Row] = &[
     row::<git::Git>("git", &["CONFLICT", "error: ", "fatal: "], Signals::NONE).one_liners(),
     row::<mix::Mix>(
         "mix",
-        &["** (", "error: ", "The following files"],
+        &["** (", "error: ", "warning: ", "The following files"],
         Signals::PLACE,
     ),
     row::<docker::Docker>(
@@ -111,12 +112,23 @@ pub(super) static TABLE: &[Row] = &[
         ],
         Signals::NONE,
     ),
+    row::<golangci::GolangciLint>("golangci", &["level=error "], Signals::PLACE).one_liners(),
     row::<go_json::GoJson>("go_json", &["{"], Signals::NONE),
     row::<jest::Jest>("jest", &["FAIL", "PASS", "Tests:"], Signals::NONE),
     row::<vitest::Vitest>(
         "vitest",
         &["FAIL", "Tests ", "RUN ", "⎯", "✓", "√", "↓", "❯"],
         Signals::CROSS.with(Signals::TICK),
+    ),
+    row::<xctest::XcTest>(
+        "xctest",
+        &["Test Case '", "Test Suite '"],
+        Signals::ERROR.with(Signals::FATAL),
+    ),
+    row::<swift_testing::SwiftTesting>(
+        "swift_testing",
+        &["✘ Test ", "✔ Test "],
+        Signals::CROSS.with(Signals::TICK).with(Signals::PLACE),
     ),
     row::<testdox::Testdox>(
         "testdox",
@@ -263,6 +275,11 @@ pub(super) static TABLE: &[Row] = &[
             "rake aborted!",
         ],
         Signals::PLACE,
+    ),
+    row::<python::Python>(
+        "python",
+        &["Traceback (most", "+ Exception Group"],
+        Signals::NONE,
     ),
     row::<php::Php>(
         "php",

@@ -15,3 +15,4 @@ mod recorded;
 mod records;
 mod reference;
 mod success;
+mod toolchains;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use selvedge_digest::{Analysis, Exit, Hints, TestIds, analyse};
+use selvedge_digest::{Analysis, Budget, Exit, Hints, TestIds, analyse};
 
 /// The bytes of a recorded log.
 #[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
@@ -31,6 +31,28 @@ pub(crate) fn names() -> Vec<String> {
 pub(crate) fn read(name: &str, exit: i32) -> Analysis {
     analyse(&log(name), Hints::default(), Exit::Code(exit))
 }
+
+/// The records and the digest of a recorded log.
+pub(crate) fn records_and_digest(name: &str, exit: i32) -> String {
+    let analysis = read(&format!("{name}.log"), exit);
+    // A budget below the size of the log, so that it is not simply shown whole.
+    let digest = analysis.render(Budget::tokens(220)).text;
+    format!("{}\n--- digest\n{digest}", table(&analysis))
+}
+
+/// A test for each recording, which snapshots what is read from it: its name, and the code that the
+/// tool exited with.
+macro_rules! recorded {
+    ($($name:ident => $exit:literal,)*) => { $(
+        #[test]
+        fn $name() {
+            let name = stringify!($name);
+            let told = crate::recorded::records_and_digest(name, $exit);
+            insta::assert_snapshot!(name, told);
+        }
+    )* };
+}
+pub(crate) use recorded;
 
 /// One line a failure, then the tests: what the assertions of the format tests are written in.
 pub(crate) fn table(analysis: &Analysis) -> String {

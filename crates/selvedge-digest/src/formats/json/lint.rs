@@ -37,7 +37,7 @@ const fn shape(
     }
 }
 
-static SHAPES: [Shape; 9] = [
+static SHAPES: [Shape; 10] = [
     shape("eslint", FailureKind::Lint, "filePath", "", true),
     shape("stylelint", FailureKind::Lint, "source", "", true),
     shape("rubocop", FailureKind::Lint, "metadata", "files", true),
@@ -53,6 +53,13 @@ static SHAPES: [Shape; 9] = [
         false,
     ),
     shape("lint", FailureKind::Lint, "check_name", "", false),
+    shape(
+        "golangci-lint",
+        FailureKind::Lint,
+        "Issues",
+        "Issues",
+        false,
+    ),
 ];
 
 /// The reports that may begin with a key.
@@ -89,6 +96,7 @@ struct Finding {
     file: Option<String>,
     #[serde(flatten)]
     place: Place,
+    #[serde(alias = "Pos")]
     location: Option<Location>,
     range: Option<Range>,
     #[serde(
@@ -96,10 +104,11 @@ struct Finding {
         alias = "rule",
         alias = "symbol",
         alias = "cop_name",
-        alias = "check_name"
+        alias = "check_name",
+        alias = "FromLinter"
     )]
     code: Option<Word>,
-    #[serde(alias = "text", alias = "description")]
+    #[serde(alias = "text", alias = "Text", alias = "description")]
     message: String,
     #[serde(alias = "type", alias = "level")]
     severity: Option<Word>,
@@ -107,14 +116,15 @@ struct Finding {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 struct Place {
-    #[serde(alias = "row")]
+    #[serde(alias = "row", alias = "Line")]
     line: Option<u32>,
-    #[serde(alias = "character")]
+    #[serde(alias = "character", alias = "Column")]
     column: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Location {
+    #[serde(alias = "Filename")]
     path: Option<String>,
     #[serde(flatten)]
     place: Place,

@@ -1,0 +1,179 @@
+//! XCTest, as `swift test` and Xcode print it: each test is told when it begins and when it ends, its
+//! assertions that failed between the two. A test that does not end has taken the process with it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Claim, Format};
+use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::line::{Line, Signals};
+use crate::pattern::pattern;
+use crate::record::FailureKind;
+
+const TOOL: &str = "XCTest";
+
+/// Reads XCTest's text.
+#[derive(Debug, Default)]
+pub(super) struct XcTest {
+    /// The test that runs, with what it printed.
+    draft: Option<Draft>,
+    /// How tests ended since the last totals.
+    seen: Totals,
+    /// A suite of all tests has ended; its totals follow.
+    closing: bool,
+}
+
+/// `a.swift:3: error: CartTests.testTotal : message`; with a class in brackets under Xcode.
+static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<id>-\[\S+ \S+\]|[\w.]+) : (?P<message>\S.*)$",
+    )
+});
+/// `Shop/Cart.swift:17: Fatal error: message`
+static FATAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<file>[^:]+\.swift):(?P<line>\d+): (?P<message>(?:Fatal error|Precondition|Assertion).*)$",
+    )
+});
+static EXECUTED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s*Executed (?P<all>\d+) tests?, with "));
+
+impl Format for XcTest {
+    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let text = line.text;
+        if let Some(told) = text.strip_prefix("Test Case '") {
+            return self.case(told, line, findings);
+        }
+        if let Some(told) = text.strip_prefix("Test Suite '") {
+            let all = told.starts_with("All tests'") || told.starts_with("Selected tests'");
+            self.closing = all && !told.contains("' started at ");
+            return Claim::Noise;
+        }
+        if self.closing
+            && let Some(executed) = EXECUTED.captures(text)
+        {
+            self.closing = false;
+            self.total(executed["all"].parse().unwrap_or(0), findings);
+            return Claim::Noise;
+        }
+        let error = line.signals.intersects(Signals::ERROR);
+        if error && let Some(failed) = ASSERTION.captures(text) {
+            self.assertion(&failed, line);
+            return Claim::Evidence;
+        }
+        if line.signals.intersects(Signals::BAD)
+            && self.draft.is_some()
+            && let Some(fatal) = FATAL.captures(text)
+        {
+            self.assertion(&fatal, line);
+            return Claim::Evidence;
+        }
+        Claim::Foreign
+    }
+
+    fn passed(&mut self, text: &str, findings: &mut Findings) -> bool {
+        let ended = text.strip_prefix("Test Case '").and_then(end);
+        let Some((id, "passed")) = ended else {
+            return false;
+        };
+        let failing = self
+            .draft
+            .as_ref()
+            .is_some_and(|draft| draft.failure.message.is_some());
+        if !failing {
+            self.draft = None;
+            self.seen.passed = self.seen.passed.saturating_add(1);
+            findings.runs.test(TOOL, Outcome::Passed, Some(id));
+        }
+        !failing
+    }
+
+    fn is_open(&self) -> bool {
+        self.draft.is_some() || self.closing
+    }
+
+    fn finish(&mut self, findings: &mut Findings) {
+        self.crashed(findings);
+    }
+}
+
+/// The test of which a line tells the end, and how it ended: `passed`, `failed` or `skipped`.
+fn end(told: &str) -> Option<(&str, &str)> {
+    let (id, rest) = told.rsplit_once("' ")?;
+    let (outcome, time) = rest.split_once(' ')?;
+    time.starts_with('(').then_some((id, outcome))
+}
+
+impl XcTest {
+    /// A test begins, or ends.
+    fn case(&mut self, told: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let Some((id, outcome)) = end(told) else {
+            self.crashed(findings);
+            let id = told.split('\'').next().unwrap_or_default();
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            draft.failure.id = Some(id.to_owned());
+            self.draft = Some(draft);
+            findings.tool(TOOL);
+            return Claim::Noise;
+        };
+        let draft = self.draft.take();
+        match outcome {
+            "passed" | "skipped" => {
+                let (outcome, count) = match outcome {
+                    "passed" => (Outcome::Passed, &mut self.seen.passed),
+                    _ => (Outcome::Skipped, &mut self.seen.skipped),
+                };
+                *count = count.saturating_add(1);
+                findings.runs.test(TOOL, outcome, Some(id));
+            }
+            _ => {
+                self.seen.failed = self.seen.failed.saturating_add(1);
+                let mut draft = draft.unwrap_or_else(|| Draft::new(FailureKind::Test, TOOL, line));
+                draft.failure.id = Some(id.to_owned());
+                draft.skip(line);
+                findings.add_test(TOOL, draft);
+            }
+        }
+        Claim::Noise
+    }
+
+    fn assertion(&mut self, failed: &regex::Captures<'_>, line: &Line<'_>) {
+        let draft = self.draft.get_or_insert_with(|| {
+            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            draft.failure.id = failed.name("id").map(|id| id.as_str().to_owned());
+            draft
+        });
+        // An error that is thrown out of a test has no place: the file is `<EXPR>` then.
+        let file = failed.name("file").map_or("", |file| file.as_str());
+        if !file.starts_with('<') {
+            draft.place(file, failed["line"].parse().ok(), None);
+        }
+        draft.message(failed["message"].trim_end_matches(" -"));
+        draft.skip(line);
+    }
+
+    /// The runner counts failed assertions, and all tests: those are held against what was seen.
+    fn total(&mut self, all: u64, findings: &mut Findings) {
+        let Totals {
+            failed, skipped, ..
+        } = std::mem::take(&mut self.seen);
+        if all > 0 {
+            findings
+                .runs
+                .close(TOOL, Totals::of_all(all, failed, skipped));
+        }
+    }
+
+    /// A test began and did not end.
+    fn crashed(&mut self, findings: &mut Findings) {
+        let Some(mut draft) = self.draft.take() else {
+            return;
+        };
+        if draft.failure.message.is_none() {
+            draft.message("the test began and did not end");
+        }
+        self.seen.failed = self.seen.failed.saturating_add(1);
+        findings.add_test(TOOL, draft);
+    }
+}

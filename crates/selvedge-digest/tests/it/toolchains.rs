@@ -1,0 +1,67 @@
+//! What is read from recorded outputs of Swift's toolchain, of Go's linters, of Elixir's newer
+//! versions, of ruff, and of Python itself, 2 and 3.
+
+use selvedge_digest::{Exit, Hints, analyse};
+
+use crate::recorded::{log, recorded};
+
+recorded! {
+    swift_test => 1,
+    swift_test_parallel => 1,
+    swift_test_crash => 1,
+    swift_testing => 1,
+    swift_testing_filter => 1,
+    swift_testing_suites => 1,
+    swift_build => 1,
+    swiftc_syntax => 1,
+    swiftc_werror => 1,
+    ruff_concise_syntax => 1,
+    ruff_concise_all => 1,
+    golangci => 1,
+    golangci_color => 1,
+    golangci_tab => 1,
+    golangci_json => 1,
+    golangci_broken => 3,
+    golangci_all => 1,
+    mix_drawn => 1,
+    mix_drawn_syntax => 1,
+    mix_drawn_warnings => 1,
+    exunit_drawn => 2,
+    unittest_python2 => 1,
+    unittest_python2_verbose => 1,
+    python2_uncaught => 1,
+    python2_syntax => 1,
+    python2_outside => 1,
+    python2_import => 1,
+    python_chain => 1,
+    python_syntax => 1,
+    python_group => 1,
+    python_json => 1,
+}
+
+/// The tools whose failures stand in a log.
+fn tools(log: &[u8]) -> Vec<String> {
+    let analysis = analyse(log, Hints::default(), Exit::Code(1));
+    let failures = analysis.failures.into_iter();
+    failures.filter_map(|failure| failure.tool).collect()
+}
+
+#[test]
+fn what_ruff_found_is_not_told_as_flake8s_nor_the_other_way_round() {
+    let log = [
+        log("flake8.log"),
+        b"ruff check --output-format concise\n".to_vec(),
+        log("ruff_concise.log"),
+    ];
+    let flake8 = ["flake8"; 5];
+    assert_eq!(tools(&log.concat()), [&flake8[..], &["ruff"]].concat());
+}
+
+#[test]
+fn an_exception_that_a_program_survived_is_no_failure() {
+    let traceback = String::from_utf8(log("python2_uncaught.log")).unwrap();
+    let told = |after: &str| tools(format!("{traceback}{after}").as_bytes());
+    assert_eq!(told("weaving goes on\n"), [""; 0]);
+    assert_eq!(told("make: *** [report] Error 1\n"), ["python"]);
+    assert_eq!(told(""), ["python"]);
+}
