@@ -46,7 +46,7 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d '
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l file -d 'Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML (`.toml`), which may be a plan of several `[[subtasks]]`' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `ollama`, or one of your own; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, or one of your own; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Who works, try by try: several names, the first for the first attempt; the last one stays' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Any program as the agent: it gets the prompt on standard input' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r

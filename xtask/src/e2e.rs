@@ -1,6 +1,6 @@
 //! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`, behind the feature `e2e`),
 //! with the real agents and test runners that it runs. They come from npm and pip, pinned beside the
-//! suite, into folders under `target`; nothing is installed anywhere else. Without npm, python3 or
+//! suite, into folders under `target` (agents in Python each into one of their own); nothing is installed anywhere else. Without npm, python3 or
 //! their registries this fails and says so: it never skips.
 
 mod matrix;
@@ -19,6 +19,9 @@ use crate::workspace::{self, Metadata};
 const SUITE: &str = "crates/selvedge/tests/e2e";
 /// What npm reads.
 const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
+
+/// Agents from pip. They want libraries of different versions, so each has an environment of its own.
+const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
 
 /// Where the matrix of agents and scenarios stands for people.
 const DOCUMENT: &str = "docs/agents.md";
@@ -53,7 +56,12 @@ pub(crate) fn run(args: &[&str]) -> Done {
 /// The suite, ready to be run: what it needs is installed.
 pub(crate) fn suite(args: &[&str]) -> Done<Command> {
     let programs = install()?;
-    let python = install_python()?;
+    let python = install_python("python", "requirements.txt")?;
+    let agents = AGENTS_IN_PYTHON
+        .iter()
+        .map(|name| install_python(name, &format!("requirements-{name}.txt")))
+        .collect::<Done<Vec<_>>>()?;
+    let folders = std::iter::once(&programs).chain(&agents);
     let mut tests = cargo([
         "test",
         "--package",
@@ -67,7 +75,7 @@ pub(crate) fn suite(args: &[&str]) -> Done<Command> {
     tests
         .args(args)
         .env("PATH", path_with(&[&programs, &python])?)
-        .env("SELVEDGE_E2E_PROGRAMS", &programs);
+        .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
     Ok(tests)
 }
 
@@ -101,9 +109,10 @@ fn install() -> Done<PathBuf> {
 }
 
 /// Makes a virtual environment with the pinned packages; gives the folder of its programs.
-fn install_python() -> Done<PathBuf> {
-    let pinned = workspace::root().join(SUITE).join("requirements.txt");
-    let scratch = Metadata::own()?.target_directory.join("e2e-python");
+fn install_python(name: &str, requirements: &str) -> Done<PathBuf> {
+    let pinned = workspace::root().join(SUITE).join(requirements);
+    let target = Metadata::own()?.target_directory;
+    let scratch = target.join(format!("e2e-{name}"));
     let (programs, done) = (scratch.join("bin"), scratch.join("installed.txt"));
     let wanted = std::fs::read(&pinned)?;
     if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
@@ -117,8 +126,8 @@ fn install_python() -> Done<PathBuf> {
         .arg(&pinned);
     program::run(&mut pip).map_err(|error| {
         format!(
-            "{error}\nthe end-to-end suite runs pytest and go, which pip installs into {}; its registry \
-             must be reachable",
+            "{error}\nthe end-to-end suite runs what {SUITE}/{requirements} names, which pip installs into \
+             {}; its registry must be reachable",
             scratch.display()
         )
     })?;

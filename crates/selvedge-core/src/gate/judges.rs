@@ -16,7 +16,7 @@ pub enum NoJudge {
     /// There is no such agent.
     #[error(transparent)]
     Unknown(#[from] RouteError),
-    /// It runs the task's own command.
+    /// It does nothing but run commands.
     #[error("agent `{0}` runs commands: it cannot judge")]
     Shell(String),
 }
@@ -42,7 +42,9 @@ pub fn choose(
         return Ok(vec![judge]);
     }
     let judges = named.iter().map(|name| match find(name)? {
-        judge if judge.kind == AgentKind::Shell => Err(NoJudge::Shell(name.clone())),
+        judge if matches!(judge.kind, AgentKind::Shell | AgentKind::Mini) => {
+            Err(NoJudge::Shell(name.clone()))
+        }
         judge => Ok(judge.clone()),
     });
     judges.collect()

@@ -19,6 +19,10 @@ pub enum AgentKind {
     Qwen,
     /// `OpenCode`'s `opencode run --format json`.
     Opencode,
+    /// `aider --message-file`.
+    Aider,
+    /// mini-SWE-agent's `mini`.
+    Mini,
     /// Cursor's `cursor-agent -p`.
     Cursor,
     /// Amp's `amp --execute`.
@@ -67,12 +71,14 @@ pub struct Known {
 
 impl AgentKind {
     /// All of them, in the order in which people are told of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Claude,
         Self::Codex,
         Self::Gemini,
         Self::Qwen,
         Self::Opencode,
+        Self::Aider,
+        Self::Mini,
         Self::Cursor,
         Self::Amp,
         Self::Droid,
@@ -124,6 +130,17 @@ impl AgentKind {
                 name: "opencode",
                 counts_turns: false,
                 cost: CostTold::Perhaps,
+                ..AGENT
+            },
+            Self::Aider => Known {
+                name: "aider",
+                counts_turns: false,
+                cost: CostTold::ByTokens,
+                ..AGENT
+            },
+            Self::Mini => Known {
+                name: "mini",
+                cost: CostTold::ByTokens,
                 ..AGENT
             },
             Self::Cursor => Known {

@@ -4,6 +4,7 @@
 //! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
 //! and jitter, and never counts as a verification retry.
 
+mod aider;
 mod api;
 mod chat;
 mod claim;
@@ -11,6 +12,7 @@ mod claude;
 mod codex;
 mod command;
 mod gemini;
+mod mini;
 mod ollama;
 mod opencode;
 mod preflight;
@@ -32,12 +34,14 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::Progress;
 use crate::process::Supervisor;
 
+pub use aider::Aider;
 pub use api::Api;
 pub use claim::TEXT_LIMIT;
 pub use claude::Claude;
 pub use codex::Codex;
 pub use command::CommandAgent;
 pub use gemini::Gemini;
+pub use mini::Mini;
 pub use ollama::Ollama;
 pub use opencode::OpenCode;
 pub use preflight::{Missing, preflight};
@@ -106,6 +110,8 @@ pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
         AgentKind::Gemini => Box::new(Gemini::default()),
         AgentKind::Qwen => Box::new(Qwen::default()),
         AgentKind::Opencode => Box::new(OpenCode::default()),
+        AgentKind::Aider => Box::new(Aider::default()),
+        AgentKind::Mini => Box::new(Mini::default()),
         AgentKind::Cursor => Box::new(Cursor::default()),
         AgentKind::Amp => Box::new(Amp::default()),
         AgentKind::Droid => Box::new(Droid::default()),

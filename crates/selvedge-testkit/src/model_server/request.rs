@@ -58,9 +58,14 @@ impl Request {
         }
     }
 
-    /// What opened the conversation: the text of its first user message.
+    /// What opened the conversation: the text of its first user message, or where the client plays a whole
+    /// conversation before it, of its last.
     pub fn prompt(&self) -> String {
-        self.user_texts().into_iter().next().unwrap_or_default()
+        let mut texts = self.user_texts();
+        if texts.iter().any(|text| text.starts_with(PLAYED_BEFORE)) {
+            return texts.pop().unwrap_or_default();
+        }
+        texts.into_iter().next().unwrap_or_default()
     }
 
     /// The text of every user message, without what clients slip in beside it (reminders, what the
@@ -72,7 +77,8 @@ impl Request {
 
     /// Whether the model has already spoken in this conversation.
     pub(crate) fn has_model_turn(&self) -> bool {
-        self.messages().any(is_models)
+        let is_played = |message: &Value| message_text(message).starts_with(PLAYED_BEFORE);
+        self.messages().any(is_models) && !self.messages().any(is_played)
     }
 
     /// Whether the client only asks for a title of its session, as OpenCode does.
@@ -95,6 +101,9 @@ impl Request {
             .filter(move |message| message["role"] == role)
     }
 }
+
+/// How aider ends the conversation that it plays as an example before each of its own.
+const PLAYED_BEFORE: &str = "I switched to a new code base.";
 
 /// What the model said or did: the Responses API has items of their own for its calls.
 fn is_models(message: &Value) -> bool {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::corrected::{CHECK, TASK, configure};
 
-/// The folder with the programs of the agents.
+/// The folders with the programs of the agents.
 const PROGRAMS: &str = "SELVEDGE_E2E_PROGRAMS";
 
 /// The model that the agent asks for.
@@ -15,18 +15,17 @@ pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 
 /// Where an agent's program is. Fails when the suite was started without them.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let folder = std::env::var_os(PROGRAMS).map(PathBuf::from);
+    let folders = std::env::var_os(PROGRAMS).unwrap_or_default();
     // A package of OpenCode's for one platform is installed alone, and links no program.
     let places = [name.to_owned(), format!("../{name}-linux-x64/bin/{name}")];
-    let mut installed = places
-        .iter()
-        .filter_map(|place| Some(folder.as_ref()?.join(place)));
+    let mut installed = std::env::split_paths(&folders)
+        .flat_map(|folder| places.iter().map(move |place| folder.join(place)));
     installed
         .find(|program| program.is_file())
         .unwrap_or_else(|| {
             panic!(
                 "the end-to-end suite runs the real `{name}`, which is not in ${PROGRAMS}: run the \
-                 suite by `cargo xtask e2e`, which installs it from npm first"
+                 suite by `cargo xtask e2e`, which installs it first"
             )
         })
 }

@@ -40,7 +40,7 @@ fn defaults_and_examples_are_valid_without_a_warning() {
     let examples = resolve([person(&with_examples())]).unwrap();
     assert_eq!(examples.warnings, []);
     assert_eq!(examples.checks.len(), 3);
-    assert!(examples.agents["aider"].prompt_as_argument);
+    assert!(examples.agents["mine"].prompt_as_argument);
     assert!(examples.budget.cost_micro_usd.is_some());
 }
 

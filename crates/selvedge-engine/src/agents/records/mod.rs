@@ -11,6 +11,7 @@ mod account;
 mod attempt;
 mod lenient;
 mod settle;
+mod told;
 mod tool;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use account::{Account, Folded, Records};
 pub(super) use lenient::lenient;
 pub(super) use settle::settle;
+pub(super) use told::{show, told_in};
 pub(super) use tool::{call, call_of};
 
 use self::attempt::Attempt;

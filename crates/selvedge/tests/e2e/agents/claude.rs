@@ -12,6 +12,10 @@ const CLAUDE: Played = Played {
     // Its tool for that wants a file read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
+    solves: |env, text, said| super::solves((CLAUDE.writes)(env, text), said),
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
     silence: "8s",
     counts_retries: true,
 };

@@ -11,6 +11,10 @@ const CODEX: Played = Played {
     settings,
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
+    solves: |env, text, said| super::solves((CODEX.writes)(env, text), said),
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
     silence: "8s",
     counts_retries: true,
 };

@@ -14,6 +14,10 @@ const GEMINI: Played = Played {
         Turn::tool("write_file", input)
     },
     runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
+    solves: |env, text, said| super::solves((GEMINI.writes)(env, text), said),
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
     silence: "25s",
     counts_retries: false,
 };

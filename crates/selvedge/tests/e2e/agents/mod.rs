@@ -1,9 +1,11 @@
 //! Every agent that a registry has, for real, in the same scenarios. `cargo xtask e2e` prints what
 //! came of them as the matrix of docs/agents.md, from the names of the tests.
 
+mod aider;
 mod claude;
 mod codex;
 mod gemini;
+mod mini;
 mod opencode;
 mod qwen;
 mod scenarios;
@@ -20,10 +22,24 @@ pub(crate) struct Played {
     writes: fn(&TestEnv, &str) -> Turn,
     /// The model has it run this command.
     runs: fn(&str) -> Turn,
+    /// The model has it write a text into the file `answer`, then says this and is done; for 2,100 tokens in
+    /// and 60 out.
+    solves: fn(&TestEnv, &str, &str) -> Vec<Turn>,
+    /// How often it calls a tool for that.
+    calls: u32,
+    /// Whether its sessions have names.
+    names_sessions: bool,
+    /// How its API refuses what it will never do.
+    refusal: u16,
     /// A silence that is longer than its start, in which it says nothing either.
     silence: &'static str,
     /// Whether it tells how often it asked its API again.
     counts_retries: bool,
+}
+
+/// The usual way, for an agent whose tool does it and that is done when the model calls none.
+fn solves(write: Turn, said: &str) -> Vec<Turn> {
+    vec![write.usage(1_000, 50), Turn::text(said).usage(1_100, 10)]
 }
 
 /// A test for each scenario that an agent is played in.

@@ -13,6 +13,10 @@ const OPENCODE: Played = Played {
     // Its tool for that wants a file read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
+    solves: |env, text, said| super::solves((OPENCODE.writes)(env, text), said),
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
     silence: "40s",
     counts_retries: false,
 };

@@ -13,6 +13,10 @@ const QWEN: Played = Played {
     // Its tool for that wants a file read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
+    solves: |env, text, said| super::solves((QWEN.writes)(env, text), said),
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
     silence: "25s",
     counts_retries: false,
 };

@@ -24,6 +24,12 @@ impl Played {
         );
     }
 
+    /// A session that writes this number down.
+    fn session(&self, env: &TestEnv, number: &str) -> Script {
+        let text = format!("{number}\n");
+        Script::new().session((self.solves)(env, &text, &format!("It is {number}.")))
+    }
+
     /// The task, by this agent.
     fn run(&self, env: &TestEnv, more: &[&str]) -> Invocation {
         let fixed = ["run", TASK, "--agent", self.name, "--check", CHECK];
@@ -33,18 +39,15 @@ impl Played {
 
 pub(super) fn success(agent: &Played) {
     let env = stage();
-    let turns = [
-        (agent.writes)(&env, "42\n").usage(1_000, 50),
-        Turn::text("It is 42.").usage(1_100, 10),
-    ];
-    let server = ModelServer::start(turns);
+    let server = ModelServer::start(agent.session(&env, "42"));
     agent.connect(&env, &server);
     let out = agent.run(&env, &["--format", "json"]).run();
     out.assert_code(0);
     let result = out.json();
     assert_eq!(result["outcome"], "verified");
     assert_eq!(result["verification_attempts"], 1);
-    assert_eq!(result["output"], "It is 42.");
+    let output = result["output"].as_str().unwrap();
+    assert!(output.starts_with("It is 42."), "{output}");
     assert_eq!(result["tokens_in"], 2_100, "{out}");
     assert_eq!(result["tokens_out"], 60);
     assert!(server.prompts()[0].contains(TASK));
@@ -52,15 +55,14 @@ pub(super) fn success(agent: &Played) {
     assert!(env.processes().is_empty(), "{:?}", env.processes());
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     let session = &story["attempts"][0]["session"];
-    assert_eq!(session["tool_calls"], 1, "{session}");
+    assert_eq!(session["tool_calls"], agent.calls, "{session}");
     assert_eq!(session["unknown_records"], 0, "{session}");
 }
 
 pub(super) fn fail_then_fix(agent: &Played) {
     let env = stage();
-    let script = Script::new()
-        .session([(agent.writes)(&env, "41\n"), Turn::text("It is 41.")])
-        .session([(agent.writes)(&env, "42\n"), Turn::text("It is 42.")]);
+    let script = agent.session(&env, "41");
+    let script = script.session((agent.solves)(&env, "42\n", "It is 42."));
     let server = ModelServer::start(script);
     agent.connect(&env, &server);
     let corrected = corrected::run(&env, agent.name);
@@ -69,7 +71,8 @@ pub(super) fn fail_then_fix(agent: &Played) {
     assert!(prompts[1].contains("It is 41."), "{}", prompts[1]);
     assert_eq!(server.turns_left(), 0);
     let id = |index: usize| &corrected.story["attempts"][index]["session"]["session_id"];
-    assert!(id(0).is_string() && id(0) != id(1), "{} {}", id(0), id(1));
+    let are_told_apart = id(0).is_string() && id(0) != id(1);
+    assert_eq!(are_told_apart, agent.names_sessions, "{} {}", id(0), id(1));
 }
 
 pub(super) fn turn_limit(agent: &Played) {
@@ -88,12 +91,13 @@ pub(super) fn turn_limit(agent: &Played) {
 /// A request that the API refuses is not made again.
 pub(super) fn refused(agent: &Played) {
     let env = stage();
-    let server = ModelServer::start([Turn::status(400), Turn::text("Too late.")]);
+    let server = ModelServer::start([Turn::status(agent.refusal), Turn::text("Too late.")]);
     agent.connect(&env, &server);
     let out = agent.run(&env, &["--format", "json"]).run();
     out.assert_code(3);
     let reason = out.json()["reason"].to_string();
-    assert!(reason.contains("scripted 400"), "{reason}");
+    let said = format!("scripted {}", agent.refusal);
+    assert!(reason.contains(&said), "{reason}");
     assert_eq!(server.turns_left(), 1);
 }
 
@@ -130,14 +134,37 @@ pub(super) fn killed(agent: &Played) {
     let env = &slow.env;
     let script = Script::new()
         .session([(agent.writes)(env, "41\n"), (agent.runs)(Slow::COMMAND)])
-        .session([(agent.writes)(env, "42\n"), Turn::text("It is 42.")]);
+        .session((agent.solves)(env, "42\n", "It is 42."));
     let server = ModelServer::start(script);
     agent.connect(env, &server);
     let child = agent.run(env, &[]).spawn();
     slow.wait_for_its_start();
     child.kill();
     child.wait().assert_code(137);
+    is_resumed(env);
+    assert_eq!(server.prompts().len(), 2, "each attempt was paid for once");
+    slow.nothing_of_it_lives();
+}
 
+/// Killed while it waits for its model, likewise: for an agent that runs no commands.
+pub(super) fn killed_while_it_asks(agent: &Played) {
+    let env = stage();
+    // To the server the second attempt is the first one's client that tries again.
+    let solves = (agent.solves)(&env, "42\n", "It is 42.");
+    let script = Script::new().session([vec![Turn::hang()], solves].concat());
+    let server = ModelServer::start(script);
+    agent.connect(&env, &server);
+    let child = agent.run(&env, &[]).spawn();
+    let asked = server.wait_for_request(0, PATIENCE);
+    assert!(asked.is_some(), "waited in vain");
+    child.kill();
+    child.wait().assert_code(137);
+    is_resumed(&env);
+    assert_eq!(server.turns_left(), 0);
+    assert!(env.processes().is_empty(), "{:?}", env.processes());
+}
+
+fn is_resumed(env: &TestEnv) {
     let resume = env.selvedge(["resume", "--format", "json"]);
     let out = resume.patience(PATIENCE).run();
     out.assert_code(0);
@@ -151,8 +178,6 @@ pub(super) fn killed(agent: &Played) {
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     assert_eq!(story["attempts"][0]["closing"], "interrupted");
     assert_eq!(story["attempts"][1]["run_number"], 2);
-    assert_eq!(server.prompts().len(), 2, "each attempt was paid for once");
-    slow.nothing_of_it_lives();
 }
 
 /// A model that never answers is ended by the clock of silence.

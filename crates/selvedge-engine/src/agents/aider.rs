@@ -1,0 +1,107 @@
+//! aider: `aider --message-file`, a new chat for every attempt. It prints text for people and exits
+//! with 0 whatever came of it, so its own two logs are read when it is over: the one of its analytics
+//! (which stays on this machine) for whether the model answered and what it cost, and the chat for what
+//! it said. It asks its API again for a minute, and cannot be told otherwise.
+
+mod reading;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use super::env::Environment;
+use super::records::{Allowance, Program, Recorded, has_flag, program_or};
+use super::{Role, SessionRequest, program};
+
+/// Nobody is asked, nothing is looked up, nothing is drawn, and nothing is committed: what is delivered is
+/// the tree, and its commits are the user's.
+const QUIET: &[&str] = &[
+    "--yes-always",
+    "--no-stream",
+    "--no-pretty",
+    "--no-check-update",
+    "--no-analytics",
+    "--no-show-release-notes",
+    "--no-show-model-warnings",
+    "--no-suggest-shell-commands",
+    "--no-detect-urls",
+    "--no-gitignore",
+];
+
+/// Flags by which a user takes commits into their own hands.
+const COMMIT_FLAGS: &[&str] = &["--auto-commits", "--dirty-commits"];
+
+/// Keeps the library below from fetching its list of prices.
+const LOCAL_PRICES: &str = "LITELLM_LOCAL_MODEL_COST_MAP";
+
+/// aider as an agent.
+pub type Aider = Recorded<AiderChat>;
+
+/// aider's program.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AiderChat;
+
+impl Program for AiderChat {
+    type Reading = reading::Reading;
+
+    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+        // They are appended to: what an earlier session said is none of this one's.
+        let logs = [ledger(request), chat(request)];
+        logs.map(|path| (path, String::new())).into()
+    }
+
+    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
+        let mut argv = program_or(request, "aider");
+        let commits = has_flag(&argv, COMMIT_FLAGS);
+        argv.extend(QUIET.iter().map(|&flag| flag.to_owned()));
+        if !commits {
+            argv.extend(["--no-auto-commits", "--no-dirty-commits"].map(str::to_owned));
+        }
+        if let Some(model) = &request.agent.model {
+            argv.extend(["--model".to_owned(), model.clone()]);
+        }
+        if request.role == Role::Judge {
+            // It answers, and edits nothing.
+            argv.extend(["--chat-mode", "ask"].map(str::to_owned));
+        }
+        let files = [
+            ("--message-file", program::prompt_path(request)),
+            ("--analytics-log", ledger(request)),
+            ("--chat-history-file", chat(request)),
+            ("--input-history-file", file(request, "input")),
+        ];
+        for (flag, path) in files {
+            argv.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+        }
+        argv
+    }
+
+    fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
+        let prices = environment.entry(LOCAL_PRICES.into());
+        prices.or_insert_with(|| "True".into());
+        if let Some(url) = &request.agent.base_url {
+            let model = request.agent.model.as_deref().unwrap_or_default();
+            let variable = match model.split('/').next() {
+                Some("anthropic") => "ANTHROPIC_API_BASE",
+                Some("ollama" | "ollama_chat") => "OLLAMA_API_BASE",
+                _ => "OPENAI_API_BASE",
+            };
+            environment.insert(variable.into(), url.into());
+        }
+    }
+}
+
+/// What it logs of its analytics.
+fn ledger(request: &SessionRequest) -> PathBuf {
+    file(request, "ledger.jsonl")
+}
+
+/// The chat, in Markdown.
+fn chat(request: &SessionRequest) -> PathBuf {
+    file(request, "chat.md")
+}
+
+fn file(request: &SessionRequest, what: &str) -> PathBuf {
+    request.run_dir.join(format!("{}.{what}", request.files))
+}

@@ -1,0 +1,89 @@
+//! aider's logs, as the real program wrote them, and its command line.
+
+use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus};
+
+use super::reading::Reading;
+use super::{AiderChat, chat, ledger};
+use crate::agents::records::{Allowance, Program, Reading as _, tests as recorded};
+use crate::agents::{Role, SessionRequest};
+
+const CHAT: &str = "\
+# aider chat started at 2026-11-22 21:34:43
+
+> Aider v0.86.2  
+
+#### Write the answer  
+
+An earlier answer.
+
+#### Fix it  
+
+It is 42.
+
+> Applied edit to answer  
+";
+
+const SENT: &str = r#"{"event": "message_send_starting", "properties": {}, "user_id": "e", "time": 1}
+"#;
+const ANSWERED: &str = r#"{"event": "message_send", "properties": {"main_model": "openai/REDACTED", "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050, "cost": 0.00175, "total_cost": 0.00175}, "user_id": "e", "time": 1}
+"#;
+const ENDED: &str = r#"{"event": "exit", "properties": {"reason": "Completed --message-file"}, "user_id": "e", "time": 1}
+"#;
+
+/// What a session came to whose program exited with 0.
+fn outcome(records: &[&str], printed: &str) -> SessionOutcome {
+    let folder = tempfile::tempdir().unwrap();
+    let request = SessionRequest {
+        run_dir: folder.path().to_owned(),
+        ..recorded::request()
+    };
+    std::fs::write(ledger(&request), records.concat()).unwrap();
+    std::fs::write(chat(&request), CHAT).unwrap();
+    let mut reading = Reading::default();
+    for line in printed.lines() {
+        reading.line(line.as_bytes(), &mut |_| {});
+    }
+    reading.outcome(&request, SessionOutcome::new(SessionStatus::Success), None)
+}
+
+#[test]
+fn an_answered_message_is_a_success_with_its_tokens_and_its_cost() {
+    let outcome = outcome(&[SENT, ANSWERED, SENT, ANSWERED, ENDED], "");
+    assert_eq!(outcome.status, SessionStatus::Success);
+    assert_eq!(outcome.text, "It is 42.");
+    assert_eq!((outcome.usage.input, outcome.usage.output), (2_000, 100));
+    assert_eq!(outcome.cost, Cost::reported(MicroUsd(1_750)));
+    assert_eq!(outcome.turns, Some(2));
+}
+
+#[test]
+fn an_exit_code_of_0_without_an_answer_is_none() {
+    let printed = "litellm.InternalServerError: no\nRetrying in 0.2 seconds...\n\
+                   litellm.AuthenticationError: bad key";
+    let unanswered = outcome(&[SENT, ANSWERED, SENT, ENDED], printed);
+    assert_eq!(unanswered.status, SessionStatus::Failed);
+    let error = unanswered.error.unwrap();
+    assert_eq!(error, "litellm.AuthenticationError: bad key");
+    assert_eq!(unanswered.api_retries, 1);
+    let silent = outcome(&[SENT, ANSWERED], "");
+    assert_eq!(silent.status, SessionStatus::Failed);
+}
+
+#[test]
+fn commits_are_the_users_and_a_judge_edits_nothing() {
+    let allowance = Allowance {
+        turns: None,
+        cost: None,
+        retries: 0,
+    };
+    let mut request = recorded::request();
+    let has = |request: &SessionRequest, flag: &str| {
+        let argv = AiderChat.command_line(request, allowance);
+        argv.iter().any(|word| word == flag)
+    };
+    assert!(has(&request, "--no-auto-commits") && !has(&request, "ask"));
+    request.agent.program = vec!["aider".to_owned(), "--auto-commits".to_owned()];
+    assert!(!has(&request, "--no-auto-commits"));
+    request.role = Role::Judge;
+    assert!(has(&request, "ask"));
+}

@@ -1,0 +1,134 @@
+//! mini-SWE-agent: `mini`, a new session for every attempt. It prints text for people, and after each
+//! step writes all that happened into one file, its *trajectory*, which is read when the session is
+//! over. Task, limits and model stand in a configuration of ours, above its own: no list of processes
+//! shows the prompt.
+
+mod trajectory;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::SessionRequest;
+use super::env::Environment;
+use super::records::{Allowance, Program, Recorded, has_flag, program_or};
+
+/// How a user names configurations of their own, which then stand in place of its usual one.
+const CONFIG_FLAGS: &[&str] = &["-c", "--config"];
+/// Where a user names another usual configuration.
+const USUAL: &str = "MSWEA_MINI_CONFIG_PATH";
+/// How often it asks its API.
+const TRIES: &str = "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT";
+
+/// It asks nobody, greets nobody, and goes on when a model has no price in its list, which stays the
+/// one that it brings.
+const QUIET: [(&str, &str); 4] = [
+    ("MSWEA_CONFIGURED", "true"),
+    ("MSWEA_SILENT_STARTUP", "1"),
+    ("MSWEA_COST_TRACKING", "ignore_errors"),
+    ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
+];
+
+/// mini-SWE-agent as an agent.
+pub type Mini = Recorded<MiniSwe>;
+
+/// mini-SWE-agent's program.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MiniSwe;
+
+impl Program for MiniSwe {
+    type Reading = trajectory::Reading;
+
+    fn files(&self, request: &SessionRequest, allowance: Allowance) -> Vec<(PathBuf, String)> {
+        let settings = as_yaml(&settings(request, allowance));
+        vec![
+            (settings_file(request), settings),
+            (trajectory_file(request), String::new()),
+        ]
+    }
+
+    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
+        let mut argv = program_or(request, "mini");
+        if !has_flag(&argv, CONFIG_FLAGS) {
+            let usual = request
+                .agent
+                .env
+                .get(USUAL)
+                .map_or("mini.yaml", String::as_str);
+            argv.extend(["-c".to_owned(), usual.to_owned()]);
+        }
+        let files = [
+            ("-c", settings_file(request)),
+            ("-o", trajectory_file(request)),
+        ];
+        for (flag, path) in files {
+            argv.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+        }
+        argv
+    }
+
+    fn environment(&self, _: &SessionRequest, allowance: Allowance, environment: &mut Environment) {
+        for (name, value) in QUIET {
+            environment
+                .entry(name.into())
+                .or_insert_with(|| value.into());
+        }
+        let tries = allowance.retries.saturating_add(1).to_string();
+        let entry = environment.entry(TRIES.into());
+        entry.or_insert_with(|| tries.into());
+    }
+}
+
+fn settings(request: &SessionRequest, allowance: Allowance) -> Value {
+    let mut agent = json!({
+        "mode": "yolo",
+        "confirm_exit": false,
+        // Nothing but what was asked for: it has a cap of its own otherwise.
+        "step_limit": allowance.turns.unwrap_or(0),
+        "cost_limit": 0,
+    });
+    if let Some(cost) = allowance.cost {
+        agent["cost_limit"] = json!(cost.as_usd());
+    }
+    let mut model = Map::new();
+    if let Some(name) = &request.agent.model {
+        model.insert("model_name".to_owned(), json!(name));
+    }
+    // The libraries below would try again each of its tries.
+    let mut options = json!({"max_retries": 0});
+    if let Some(url) = &request.agent.base_url {
+        options["api_base"] = json!(url);
+    }
+    model.insert("model_kwargs".to_owned(), options);
+    json!({"run": {"task": request.prompt.whole()}, "agent": agent, "model": model})
+}
+
+/// JSON as YAML reads it: characters that YAML refuses or takes for the end of a line are escaped.
+fn as_yaml(value: &Value) -> String {
+    let mut text = String::new();
+    for character in value.to_string().chars() {
+        let is_special = matches!(character, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
+        if character.is_control() || is_special {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+fn settings_file(request: &SessionRequest) -> PathBuf {
+    let name = format!("{}.settings.yaml", request.files);
+    request.run_dir.join(name)
+}
+
+/// Where it writes down what happened.
+fn trajectory_file(request: &SessionRequest) -> PathBuf {
+    let name = format!("{}.trajectory.json", request.files);
+    request.run_dir.join(name)
+}

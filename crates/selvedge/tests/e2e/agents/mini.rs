@@ -1,0 +1,45 @@
+//! mini-SWE-agent, on OpenAI's chat completions. It asks again after a refusal, too, but for some kinds.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const MINI: Played = Played {
+    name: "mini",
+    settings,
+    writes: |_, text| write(text),
+    runs,
+    solves: |_, text, said| {
+        let done = json!({"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"});
+        vec![
+            write(text).usage(1_000, 50),
+            Turn::text(said).and_tool("bash", done).usage(1_100, 10),
+        ]
+    },
+    calls: 1,
+    names_sessions: false,
+    refusal: 401,
+    silence: "25s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    format!(
+        "program = {}\nmodel = \"openai/gpt-5\"\nbase_url = \"{}/v1\"\n\
+         env.OPENAI_API_KEY = \"dummy\"\n",
+        json!([program("mini")]),
+        server.url()
+    )
+}
+
+fn write(text: &str) -> Turn {
+    runs(&format!("printf '%s' '{text}' > answer"))
+}
+
+fn runs(command: &str) -> Turn {
+    Turn::tool("bash", json!({"command": command}))
+}
+
+plays!(MINI: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);
