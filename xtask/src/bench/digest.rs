@@ -2,15 +2,15 @@
 //! included. `wc -l` beside it is about what reading a log costs at all.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::logs;
 use super::selvedge::Selvedge;
 use super::timing::{medians, time};
-use super::{Size, Table, memory};
+use super::{Size, Table};
+use super::{floods, logs};
 use crate::Done;
 
 const ROUNDS: usize = 5;
@@ -36,10 +36,11 @@ pub(super) fn measure(selvedge: &Selvedge, size: Size, table: &mut Table) -> Don
             log.bar,
         );
     }
-    resident(selvedge, size, table)
+    floods::memory(selvedge, size, table)?;
+    floods::growth(selvedge, &folder.join("log"), table)
 }
 
-fn reading(mut command: Command, path: &Path) -> Done<Command> {
+pub(super) fn reading(mut command: Command, path: &Path) -> Done<Command> {
     command.stdin(File::open(path)?);
     Ok(command)
 }
@@ -48,25 +49,4 @@ fn count_lines() -> Command {
     let mut command = Command::new("wc");
     command.arg("-l").stdout(Stdio::null());
     command
-}
-
-/// Fed through a pipe, so that no disk need hold it.
-fn resident(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
-    let log = &logs::FAILING_TESTS;
-    let mut child = selvedge
-        .command(&log.args())
-        .stdin(Stdio::piped())
-        .spawn()?;
-    let pipe = child.stdin.take().ok_or("no pipe")?;
-    let megabytes = size.gigabytes() * 1000;
-    let writer = std::thread::spawn(move || -> io::Result<()> {
-        let mut pipe = BufWriter::with_capacity(1 << 20, pipe);
-        log.write(&mut pipe, megabytes)?;
-        pipe.flush()
-    });
-    let peak = memory::peak(&mut child)?;
-    writer.join().map_err(|_| "the log's writer panicked")??;
-    let what = format!("memory of a digest of {} GB", size.gigabytes());
-    table.memory(&what, peak.own_kib, "failing tests, through a pipe", 32);
-    Ok(())
 }

@@ -16,7 +16,7 @@ pub(super) struct Log {
     pub(super) bar: f64,
 }
 
-pub(super) const ALL: [Log; 3] = [PASSING_TESTS, FAILING_TESTS, COMPILE_ERRORS];
+pub(super) static ALL: [Log; 3] = [PASSING_TESTS, FAILING_TESTS, COMPILE_ERRORS];
 
 const PASSING_TESTS: Log = Log {
     what: "passing tests (cargo test)",
@@ -33,7 +33,7 @@ const PASSING_TESTS: Log = Log {
     bar: 500.0,
 };
 
-pub(super) const FAILING_TESTS: Log = Log {
+const FAILING_TESTS: Log = Log {
     what: "failing tests (pytest)",
     command: "pytest",
     exit: "1",
@@ -75,6 +75,35 @@ const COMPILE_ERRORS: Log = Log {
     tail: "error: could not compile `bench` (lib) due to 1000 previous errors\n",
     bar: 100.0,
 };
+
+/// What was made to hurt whoever reads it, said over and over.
+pub(super) static HOSTILE: [Log; 7] = [
+    hostile("one line", "", |_| "one long line, ".to_owned()),
+    hostile("one telling line", "", |n| format!("error at a.c:{n}, ")),
+    hostile("one short error", "", |_| "error: x\n".to_owned()),
+    hostile("short errors, numbered", "", |n| {
+        format!("e{n}: error: {n}\n")
+    }),
+    hostile("escapes within escapes", "", |_| {
+        "\x1b[3\x1b]0;\x1b[31m".to_owned()
+    }),
+    hostile("JSON that never closes", "{\"a\":", |_| {
+        "[{\"error\":\"x\",\"b\":".to_owned()
+    }),
+    hostile("progress bars", "", |n| format!("{n}%\r")),
+];
+
+const fn hostile(what: &'static str, head: &'static str, part: fn(u32) -> String) -> Log {
+    Log {
+        what,
+        command: "make",
+        exit: "2",
+        head,
+        part,
+        tail: "\n",
+        bar: 0.0,
+    }
+}
 
 impl Log {
     /// The arguments of `selvedge` that digest it.

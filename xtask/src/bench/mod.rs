@@ -5,6 +5,7 @@
 mod attempts;
 mod changed;
 mod digest;
+mod floods;
 mod green;
 mod logs;
 mod memory;

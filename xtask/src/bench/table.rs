@@ -76,6 +76,17 @@ impl Table {
         });
     }
 
+    /// Twice as much may take so many times as long.
+    pub(super) fn growth(&mut self, what: &str, ratio: f64, against: &str, bar: f64) {
+        self.add(Row {
+            what: what.to_owned(),
+            measured: format!("×{ratio:.2}"),
+            against: against.to_owned(),
+            bar: format!("≤ ×{bar}"),
+            held: ratio <= bar,
+        });
+    }
+
     fn add(&mut self, row: Row) {
         println!("measured: {}: {} ({})", row.what, row.measured, row.against);
         self.0.push(row);

@@ -1,0 +1,80 @@
+//! What a digest costs of logs without end, and of those that were made to hurt it: its memory must
+//! stay what it is, and twice as much must take no more than about twice as long.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use super::digest::reading;
+use super::logs::{self, Log};
+use super::selvedge::Selvedge;
+use super::timing::{medians, time};
+use super::{Size, Table, memory};
+use crate::Done;
+
+const ROUNDS: usize = 3;
+/// The lengths of the logs whose times are compared.
+const MEGABYTES: u32 = 50;
+const TWICE: u32 = 2 * MEGABYTES;
+/// Twice as much may take so many times as long.
+const GROWTH: f64 = 2.5;
+
+/// The most that any kind of log takes, each fed through a pipe, so that no disk need hold it.
+pub(super) fn memory(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
+    let mut most = (0, "");
+    for log in logs::ALL.iter().chain(&logs::HOSTILE) {
+        let kib = resident(selvedge, log, size.gigabytes() * 1000)?;
+        println!("memory of a digest of {}: {kib} KiB", log.what);
+        most = most.max((kib, log.what));
+    }
+    let (kib, what) = most;
+    let kinds = logs::ALL.len() + logs::HOSTILE.len();
+    let note = format!("the most of {kinds} kinds, each through a pipe: {what}");
+    let row = format!("memory of a digest of {} GB", size.gigabytes());
+    table.memory(&row, kib, &note, 32);
+    Ok(())
+}
+
+fn resident(selvedge: &Selvedge, log: &'static Log, megabytes: u32) -> Done<u64> {
+    let mut child = selvedge
+        .command(&log.args())
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let pipe = child.stdin.take().ok_or("no pipe")?;
+    let writer = std::thread::spawn(move || -> io::Result<()> {
+        let mut pipe = BufWriter::with_capacity(1 << 20, pipe);
+        log.write(&mut pipe, megabytes)?;
+        pipe.flush()
+    });
+    let peak = memory::peak(&mut child)?;
+    writer.join().map_err(|_| "the log's writer panicked")??;
+    Ok(peak.own_kib)
+}
+
+/// How much longer twice as much takes of what is hostile.
+pub(super) fn growth(selvedge: &Selvedge, path: &Path, table: &mut Table) -> Done {
+    let twice = path.with_extension("twice");
+    let (mut slowest, mut most) = (0.0_f64, (0.0_f64, ""));
+    for log in &logs::HOSTILE {
+        for (path, megabytes) in [(path, MEGABYTES), (&twice, TWICE)] {
+            log.write(&mut BufWriter::new(File::create(path)?), megabytes)?;
+        }
+        let digest = |path| time(reading(selvedge.command(&log.args()), path)?, 0);
+        let [half, whole] = medians(ROUNDS, [&mut || digest(path), &mut || digest(&twice)])?;
+        let ratio = whole.as_secs_f64() / half.as_secs_f64();
+        println!("{TWICE} MB of {}: {whole:.1?}, ×{ratio:.2}", log.what);
+        slowest = slowest.max(whole.as_secs_f64());
+        if ratio > most.0 {
+            most = (ratio, log.what);
+        }
+    }
+    let what = format!("digest of {TWICE} MB of what is hostile, at most {slowest:.1} s");
+    table.growth(
+        &what,
+        most.0,
+        &format!("{MEGABYTES} MB of it: {}", most.1),
+        GROWTH,
+    );
+    Ok(())
+}
