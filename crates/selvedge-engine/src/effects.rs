@@ -117,11 +117,7 @@ impl Site {
     async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
         let name = snapshot_name(run, moment);
         let taken = self
-            .with_workspace(move |workspace| {
-                let snapshot = workspace.snapshot(&name)?;
-                workspace.keep(&snapshot.tree, &name)?;
-                Ok(snapshot)
-            })
+            .with_workspace(move |workspace| workspace.snapshot_kept(&name))
             .await;
         match taken {
             Err(error) => Input::Failed {

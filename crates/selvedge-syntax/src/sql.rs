@@ -109,9 +109,35 @@ impl Stop {
             .join(" ")
             .to_ascii_lowercase();
         let whole = text.to_ascii_lowercase();
+        // What a table is made with stands behind its columns, and each system has words of its own there.
+        let option = self.found == Some(Token::Comma)
+            && start.starts_with("create table")
+            && self.is_outside_brackets(text);
         stray
+            && !option
             && PLAIN.iter().any(|words| start.starts_with(words))
             && !MORE_THAN_SQL.iter().any(|words| whole.contains(words))
+    }
+
+    /// Whether every bracket that the statement opened is closed where it stops.
+    fn is_outside_brackets(&self, text: &str) -> bool {
+        let index = |line: u64| usize::try_from(line).unwrap_or(1).max(1) - 1;
+        let (first, last) = (
+            index(self.statement.line),
+            index(u64::from(self.fault.line)),
+        );
+        let column = index(u64::from(self.fault.column.unwrap_or(1)));
+        let lines = text.lines().enumerate().skip(first);
+        let read = lines.take_while(|(line, _)| *line <= last);
+        let read = read.flat_map(|(line, text)| {
+            let end = if line == last { column } else { usize::MAX };
+            text.chars().take(end)
+        });
+        read.fold(0_i64, |depth, c| match c {
+            '(' => depth + 1,
+            ')' => depth - 1,
+            _ => depth,
+        }) <= 0
     }
 }
 
@@ -169,4 +195,20 @@ fn met(message: &str, next: Location, found: Token, statement: Location) -> Stop
 fn stop(place: Location, message: &str) -> Fault {
     let narrow = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     at(narrow(place.line), narrow(place.column), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_some_system_reads_behind_the_columns_is_no_fault() {
+        let said = |text| parse("a.sql", text);
+        let options = "CREATE TABLE t (\n  a INTEGER PRIMARY KEY\n) STRICT, WITHOUT ROWID;\n";
+        assert!(!matches!(said(options), Verdict::Broken(_)));
+        let doubled = "CREATE TABLE t (\n  a INTEGER,,\n  b INTEGER\n);\n";
+        assert!(matches!(said(doubled), Verdict::Broken(_)));
+        let open = "CREATE TABLE t (a INTEGER;\n";
+        assert!(matches!(said(open), Verdict::Broken(_)));
+    }
 }

@@ -48,8 +48,7 @@ pub(super) async fn guard(
             return Ok((findings, None));
         }
         workspace.put_back(&stored(&start)?, &put_back)?;
-        let snapshot = workspace.snapshot(&name)?;
-        workspace.keep(&snapshot.tree, &name)?;
+        let snapshot = workspace.snapshot_kept(&name)?;
         Ok((findings, Some(TreeId::new(snapshot.tree.as_str()))))
     };
     let workspace = trees.workspace.clone();

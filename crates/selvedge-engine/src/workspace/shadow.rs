@@ -98,6 +98,28 @@ impl Shadow {
         git::answer(command, "keep a snapshot", &self.dir).map(drop)
     }
 
+    /// Points `reference` at a tree that was stored under the same hold, so that nobody need be asked whether
+    /// it is there. A ref is a file with a line in it; it is written where git would lock it, and then named.
+    pub(super) fn name_stored(
+        &self,
+        held: &Held,
+        reference: &str,
+        tree: &TreeId,
+    ) -> Result<(), WorkspaceError> {
+        self.break_stale_lock(held, reference);
+        let path = self.dir.join(reference);
+        make_dir(path.parent().unwrap_or(&self.dir))?;
+        let new = self.dir.join(format!("{reference}.lock"));
+        OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&new)
+            .and_then(|mut file| writeln!(file, "{tree}"))
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(|e| WorkspaceError::io("write", &path, e))
+    }
+
     pub(super) fn replaced_ref(tree: &TreeId) -> String {
         format!("{REPLACED}/{tree}")
     }

@@ -10,7 +10,7 @@ use super::error::WorkspaceError;
 use super::ids::{BlobId, TreeId};
 use super::inventory::{Inventory, Stored};
 use super::relative::Relative;
-use super::shadow::{Held, LATEST};
+use super::shadow::{Held, LATEST, Shadow};
 use super::store::Store;
 use super::survey::Survey;
 
@@ -50,9 +50,28 @@ impl Workspace {
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
     pub fn snapshot(&self, label: &str) -> Result<Snapshot, WorkspaceError> {
+        self.snapshot_named(label, None)
+    }
+
+    /// The same, kept under `name` as by [`Workspace::keep`], in one go.
+    ///
+    /// # Errors
+    /// As [`Workspace::snapshot`], or the name cannot stand in a ref.
+    pub fn snapshot_kept(&self, name: &str) -> Result<Snapshot, WorkspaceError> {
+        self.snapshot_named(name, Some(&Shadow::kept_ref(name)?))
+    }
+
+    fn snapshot_named(
+        &self,
+        label: &str,
+        reference: Option<&str>,
+    ) -> Result<Snapshot, WorkspaceError> {
         let begun = Instant::now();
         let held = self.shadow.hold()?;
         let taken = self.take(&held, label, &HashSet::new())?;
+        if let Some(reference) = reference {
+            self.shadow.name_stored(&held, reference, &taken.tree)?;
+        }
         Ok(Snapshot {
             tree: taken.tree,
             left_out: LeftOuts::of(taken.left_out),

@@ -220,8 +220,14 @@ fn kept_snapshots_outlive_reclaiming_and_forgotten_ones_do_not() {
     let mut trees = Vec::new();
     for n in 0..3 {
         fixture.write("a", n.to_string());
-        let tree = workspace.snapshot("").unwrap().tree;
-        workspace.keep(&tree, &format!("run-1/{n}")).unwrap();
+        let name = format!("run-1/{n}");
+        let tree = if n == 0 {
+            workspace.snapshot_kept(&name).unwrap().tree
+        } else {
+            let tree = workspace.snapshot("").unwrap().tree;
+            workspace.keep(&tree, &name).unwrap();
+            tree
+        };
         trees.push(tree);
     }
     assert_eq!(workspace.kept("run-1/0").unwrap().as_ref(), Some(&trees[0]));
@@ -260,11 +266,13 @@ fn names_that_could_leave_their_place_are_refused() {
         "a\n",
         "a/",
     ] {
-        let refused = workspace.keep(&tree, name);
-        assert!(
-            matches!(refused, Err(WorkspaceError::BadName { .. })),
-            "{name:?}: {refused:?}"
-        );
+        let kept = workspace.snapshot_kept(name).map(drop);
+        for refused in [workspace.keep(&tree, name), kept] {
+            assert!(
+                matches!(refused, Err(WorkspaceError::BadName { .. })),
+                "{name:?}: {refused:?}"
+            );
+        }
     }
 }
 
