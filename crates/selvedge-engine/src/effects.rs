@@ -242,6 +242,7 @@ impl Site {
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.checks.clone(),
+            since: None,
             trees: match trees {
                 (Some(workspace), Some(judged), Some(start)) => Some(Trees {
                     workspace,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ignore::WalkBuilder;
 use selvedge_core::guard::{Action, Finding, Protection, Strength};
-use selvedge_core::model::{Baseline, Step};
+use selvedge_core::model::{Baseline, Step, TreeId};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +19,11 @@ use super::baseline::BaselineRun;
 use super::guard::{Looked, NOT_OWN};
 use super::look::Place;
 use super::remembered::Remembered;
+use super::trees::Trees;
 use crate::activity::Progress;
 use crate::checks::CheckAborted;
 use crate::process::Supervisor;
-use crate::workspace::{Anchor, Compared, Content, WorkspaceError, check_out};
+use crate::workspace::{Anchor, Compared, Content, Workspace, WorkspaceError, check_out};
 
 /// Folders of what was installed for the checks, which are in no revision.
 const INSTALLED: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "deps"];
@@ -89,6 +90,24 @@ impl Since {
             }
         }
         Ok(findings)
+    }
+
+    /// The workspace then and now as snapshots, for a look at what was changed. They are kept beside the
+    /// revision and go with it. Blocks.
+    ///
+    /// # Errors
+    /// One of the folders cannot be read, or the disk is full.
+    pub fn trees(&self) -> Result<Trees, WorkspaceError> {
+        let open = |dir: &Path, name: &str| Workspace::open(dir, &self.folder.path().join(name));
+        let (then, now) = (open(&self.then, "then")?, open(&self.now, "now")?);
+        let start = then.snapshot("then")?.tree;
+        let judged = now.snapshot("now")?.tree;
+        now.adopt(&then, &start)?;
+        Ok(Trees {
+            workspace: now,
+            judged: TreeId::new(judged.as_str()),
+            start: TreeId::new(start.as_str()),
+        })
     }
 
     /// Runs the checks on it, with what was installed beside the workspace's files.

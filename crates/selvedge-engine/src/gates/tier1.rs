@@ -55,6 +55,9 @@ pub struct Verification {
     pub supervisor: Supervisor,
     /// The trees that are judged and compared, where there are snapshots.
     pub trees: Option<Trees>,
+    /// The trees between which files changed, where they are only looked at: nothing is judged by them, and
+    /// nothing is put back.
+    pub since: Option<Trees>,
     /// What the attempt may not touch; nothing is guarded without.
     pub protection: Option<Protection>,
     /// How the files that the attempt changed are held to parse; they are not without.
@@ -159,7 +162,7 @@ impl Verification {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Option<Finding>, CheckAborted> {
-        let (Some(trees), Some(rules)) = (trees, &self.syntax) else {
+        let (Some(trees), Some(rules)) = (trees.or(self.since.as_ref()), &self.syntax) else {
             return Ok(None);
         };
         if trees.start == trees.judged {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::model::{Report, Task, TaskId, Timestamp, VerificationPlan};
+use selvedge_core::model::{Report, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan};
 use selvedge_engine::activity::Progress;
 use selvedge_engine::process::Supervisor;
-use selvedge_engine::{Verification, verify};
+use selvedge_engine::{Trees, Verification, verify};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -59,11 +59,34 @@ pub(super) async fn once(
     once_unless(plan, dir, limit, progress, &CancellationToken::new()).await
 }
 
+/// Carries out a plan in a directory, and looks at the files that were changed there.
+pub(super) async fn once_since(
+    plan: VerificationPlan,
+    dir: &Path,
+    limit: Duration,
+    (since, syntax): (Option<Trees>, Option<SyntaxRules>),
+    progress: &dyn Progress,
+) -> Result<Report, CliError> {
+    let never = CancellationToken::new();
+    carry_out(plan, dir, limit, (since, syntax), progress, &never).await
+}
+
 /// Carries out a plan in a directory, unless somebody does not want to know any more.
 pub(super) async fn once_unless(
     plan: VerificationPlan,
     dir: &Path,
     limit: Duration,
+    progress: &dyn Progress,
+    cancelled: &CancellationToken,
+) -> Result<Report, CliError> {
+    carry_out(plan, dir, limit, (None, None), progress, cancelled).await
+}
+
+async fn carry_out(
+    plan: VerificationPlan,
+    dir: &Path,
+    limit: Duration,
+    (since, syntax): (Option<Trees>, Option<SyntaxRules>),
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
@@ -79,8 +102,9 @@ pub(super) async fn once_unless(
         lock: outputs.path().join("processes.lock"),
         supervisor: Supervisor::this_program(),
         trees: None,
+        since,
         protection: None,
-        syntax: None,
+        syntax,
         session: None,
         task: String::new(),
         began: Timestamp::now(),

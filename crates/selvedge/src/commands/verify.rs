@@ -10,9 +10,9 @@ use selvedge_core::model::{
 use selvedge_core::words::{counted, duration, marks};
 use selvedge_engine::activity::Progress;
 
-use super::once::{once, runtime};
+use super::once::{once_since, runtime};
 use super::run::is_in_git;
-use super::since::{Before, check_out};
+use super::since::{Before, changes, check_out};
 use super::{directory, environment, output, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
@@ -54,6 +54,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     };
     let judged = output.reports.attestation.subject(&home, &dir)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
+    let changed = match &since {
+        Some(since) => changes(since, &settings)?,
+        None => None,
+    };
+    let changed = (changed, settings.syntax.clone());
     let progress: Box<dyn Progress> = match args.format {
         Format::Human => Box::new(Human::beside(&output.reports)),
         Format::Json | Format::Jsonl => Box::new(Machine { events: false }),
@@ -64,7 +69,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
             None => None,
             Some(since) => Some(Before::look(since, &settings, &plan, limit, progress).await?),
         };
-        let mut report = once(plan, &dir, limit, progress).await?;
+        let mut report = once_since(plan, &dir, limit, changed, progress).await?;
         if let Some(before) = before {
             before.judge(&mut report);
         }

@@ -130,3 +130,37 @@ fn nothing_is_written_here() {
     verify(&env, &[]).assert_code(0);
     assert_eq!(state(), before);
 }
+
+#[test]
+fn every_file_that_was_changed_must_parse_and_none_be_emptied() {
+    let env = tested();
+    env.write("old.json", "{\"a\": \n");
+    env.write("full.txt", "full\n");
+    env.commit("One that never parsed");
+    env.write("new.json", "{\"a\": }\n");
+    env.write("old.json", "{\"a\": {\n");
+    env.write("full.txt", "");
+    let before = env.git(["status", "--porcelain"]);
+    let out = verify(&env, &[]);
+    out.assert_code(1);
+    let checks = out.json()["checks"].clone();
+    let look = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["type"] == "syntax");
+    let look = look.unwrap_or_else(|| panic!("{checks}"));
+    assert_eq!(look["status"], "fail", "{look}");
+    let failures = look["failures"].as_array().unwrap();
+    let files: Vec<&str> = failures
+        .iter()
+        .filter_map(|it| it["file"].as_str())
+        .collect();
+    assert_eq!(files, ["full.txt", "new.json"], "{look}");
+    assert_eq!(failures[1]["line"], 1);
+    assert_eq!(env.git(["status", "--porcelain"]), before);
+
+    env.write("new.json", "{\"a\": 1}\n");
+    env.write("full.txt", "fuller\n");
+    verify(&env, &[]).assert_code(0);
+}
