@@ -20,6 +20,10 @@ generate:
 e2e *ARGS:
     cargo xtask e2e {{ARGS}}
 
+# The dashboard in a real browser; needs chromium and chromedriver.
+ui-test *ARGS:
+    cargo xtask ui-test {{ARGS}}
+
 # What a verdict is worth, measured anew: the tables of docs/trust-measured.md.
 trust:
     cargo xtask trust

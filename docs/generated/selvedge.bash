@@ -70,6 +70,12 @@ _selvedge() {
             selvedge,show)
                 cmd="selvedge__subcmd__show"
                 ;;
+            selvedge,stats)
+                cmd="selvedge__subcmd__stats"
+                ;;
+            selvedge,ui)
+                cmd="selvedge__subcmd__ui"
+                ;;
             selvedge,verify)
                 cmd="selvedge__subcmd__verify"
                 ;;
@@ -163,6 +169,12 @@ _selvedge() {
             selvedge__subcmd__help,show)
                 cmd="selvedge__subcmd__help__subcmd__show"
                 ;;
+            selvedge__subcmd__help,stats)
+                cmd="selvedge__subcmd__help__subcmd__stats"
+                ;;
+            selvedge__subcmd__help,ui)
+                cmd="selvedge__subcmd__help__subcmd__ui"
+                ;;
             selvedge__subcmd__help,verify)
                 cmd="selvedge__subcmd__help__subcmd__verify"
                 ;;
@@ -200,7 +212,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify digest list show resume restore review attest hook mcp gc config completions man help"
+            opts="-h -V --help --version run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -551,7 +563,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify digest list show resume restore review attest hook mcp gc config completions man help"
+            opts="run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -873,6 +885,34 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__stats)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__ui)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1475,6 +1515,57 @@ _selvedge() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__stats)
+            opts="-h --dir --days --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__ui)
+            opts="-h --port --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
                     return 0
                     ;;
                 *)

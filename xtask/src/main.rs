@@ -14,6 +14,7 @@ mod program;
 mod stages;
 mod tidy;
 mod trust;
+mod ui_test;
 mod verify;
 mod workspace;
 
@@ -31,6 +32,7 @@ cargo xtask WORD
   licences             every dependency's licence is one of ours to use
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
+  ui-test [ARGS…]      the dashboard in a real browser (chromium, chromedriver); ARGS go to the tests
   trust                every table of docs/trust-measured.md, measured anew and written
   bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
         ["e2e", rest @ ..] => e2e::run(rest),
+        ["ui-test", rest @ ..] => ui_test::run(rest),
         ["trust"] => trust::run(),
         ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::stamp(path),

@@ -2,6 +2,7 @@
 
 mod agents;
 mod attest;
+mod look;
 mod reports;
 mod run;
 
@@ -13,6 +14,7 @@ use crate::output::Format;
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
 pub(crate) use attest::AttestCommand;
+pub(crate) use look::{StatsArgs, UiArgs};
 pub(crate) use reports::{Host, ReportArgs};
 pub(crate) use run::RunArgs;
 
@@ -61,6 +63,10 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Tell the whole story of a run.
     Show(ShowArgs),
+    /// What the loop buys: verified at once, rescued by a retry, not rescued, and the cost of each.
+    Stats(StatsArgs),
+    /// Show the runs in a browser: a page on this machine alone, for whoever has the link it prints.
+    Ui(UiArgs),
     /// Go on with a run that was interrupted.
     Resume(ResumeArgs),
     /// Put the tree of an attempt, or the one before the run, back into the workspace.

@@ -19,6 +19,7 @@ mod local;
 mod output;
 mod scripted_agent;
 mod settings;
+mod ui;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -4,11 +4,12 @@
 use crate::workspace::Metadata;
 
 /// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
-const MAY_KNOW: [(&str, &[&str]); 8] = [
+const MAY_KNOW: [(&str, &[&str]); 9] = [
     ("selvedge-digest", &[]),
     ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
     ("selvedge-store", &["selvedge-core"]),
+    ("selvedge-face", &["selvedge-core"]),
     (
         "selvedge-engine",
         &["selvedge-core", "selvedge-digest", "selvedge-syntax"],
@@ -19,6 +20,7 @@ const MAY_KNOW: [(&str, &[&str]); 8] = [
             "selvedge-core",
             "selvedge-digest",
             "selvedge-engine",
+            "selvedge-face",
             "selvedge-store",
         ],
     ),

@@ -20,7 +20,9 @@ mod review;
 mod run;
 mod show;
 mod since;
+mod stats;
 mod task_file;
+mod ui;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +43,8 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Digest(args) => digest::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Review(args) => review::run(&args),

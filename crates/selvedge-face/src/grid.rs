@@ -1,0 +1,116 @@
+//! The grid of checks × attempts: what changed between attempts, at a glance.
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus};
+use selvedge_core::words::duration;
+
+use crate::text::line;
+
+/// One look at a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// `pass`, `fail`, `flaky` …: a class of the stylesheet.
+    pub class: &'static str,
+    /// One sign.
+    pub sign: &'static str,
+    /// All of it in words.
+    pub words: String,
+    /// How long it took.
+    pub took: String,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What people call it.
+    pub label: String,
+    /// Before the agent began, where that was looked at, then one for each attempt; nothing where it
+    /// did not run.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// Whether the first column is the one before the agent began.
+    pub baseline: bool,
+    /// The numbers of the attempts.
+    pub attempts: Vec<u32>,
+    /// In the order of the plan; checks that joined later come last.
+    pub rows: Vec<Row>,
+}
+
+impl Grid {
+    /// Of a run as it stands.
+    pub fn of(run: &Run) -> Self {
+        let baseline = run.baseline.as_ref().map(|it| it.checks.as_slice());
+        let reports = run.attempts.iter();
+        let reports = reports.map(|it| it.report.as_ref().map_or(&[][..], |it| &it.checks));
+        let columns: Vec<&[CheckReport]> = baseline.into_iter().chain(reports).collect();
+        let mut names: Vec<(&str, &str)> = Vec::new();
+        for check in columns.iter().copied().flatten() {
+            let name = name(check);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let row = |wanted: (&str, &str)| {
+            let look = |column: &&[CheckReport]| {
+                let found = column.iter().find(|check| name(check) == wanted);
+                found.map(Cell::of)
+            };
+            Row {
+                label: line(wanted.1, 80),
+                cells: columns.iter().map(look).collect(),
+            }
+        };
+        Self {
+            baseline: baseline.is_some(),
+            attempts: run.attempts.iter().map(|it| it.run_number).collect(),
+            rows: names.into_iter().map(row).collect(),
+        }
+    }
+}
+
+fn name(check: &CheckReport) -> (&str, &str) {
+    (&check.target, check.label())
+}
+
+impl Cell {
+    /// Of one look.
+    pub fn of(check: &CheckReport) -> Self {
+        let (class, sign, status) = match check.status {
+            CheckStatus::Pass => ("pass", "✓", "passed"),
+            CheckStatus::Fail => ("fail", "✗", "failed"),
+            CheckStatus::Timeout => ("fail", "⧖", "ran out of time"),
+            CheckStatus::Error => ("error", "!", "could not be run"),
+            CheckStatus::Skip => ("skip", "–", "was not run"),
+        };
+        let class = if check.marks.flaky { "flaky" } else { class };
+        let marks = marks(check.marks);
+        let mut words = format!("{status} in {}", duration(check.duration_ms));
+        for mark in &marks {
+            words.push_str(", ");
+            words.push_str(mark);
+        }
+        Self {
+            class,
+            sign,
+            words,
+            took: duration(check.duration_ms),
+        }
+    }
+}
+
+/// The marks beside a status, as they are called on the wire.
+pub fn marks(marks: CheckMarks) -> Vec<&'static str> {
+    let all = [
+        (marks.flaky, "flaky"),
+        (marks.preexisting, "preexisting"),
+        (marks.regression, "regression"),
+        (marks.fixed, "fixed"),
+        (marks.weakened, "weakened"),
+    ];
+    let set = all.into_iter().filter(|(is, _)| *is);
+    set.map(|(_, name)| name).collect()
+}

@@ -1,0 +1,293 @@
+//! One attempt on the page of its task: the session, the checks, the tiers above them, the guard.
+
+use jiff::Timestamp;
+use selvedge_core::guard::Strength;
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{
+    CheckReport, Closing, Evidence, GateReport, SessionOutcome, SessionStatus,
+};
+use selvedge_core::words::{cost, counted, duration, marks as in_words, tokens};
+
+use super::frame::When;
+use crate::grid::{Cell, marks};
+use crate::text::{line, visible};
+
+/// What a page shows of an attempt.
+pub(super) struct AttemptView {
+    pub(super) number: u32,
+    pub(super) began: When,
+    pub(super) what: String,
+    pub(super) class: &'static str,
+    /// Whether it is unfolded from the start.
+    pub(super) open: bool,
+    pub(super) agent: String,
+    pub(super) session: String,
+    pub(super) error: Option<String>,
+    pub(super) last_words: Option<String>,
+    pub(super) tools: Vec<String>,
+    pub(super) has_transcript: bool,
+    pub(super) checks: Vec<CheckView>,
+    pub(super) gates: Vec<GateView>,
+    pub(super) guard: Vec<(&'static str, String)>,
+    pub(super) task: String,
+    pub(super) correction: Option<String>,
+    pub(super) has_diff: bool,
+    pub(super) is_later: bool,
+    pub(super) restore: Option<String>,
+    pub(super) processes: String,
+}
+
+/// What a page shows of a check.
+pub(super) struct CheckView {
+    pub(super) number: usize,
+    pub(super) cell: Cell,
+    pub(super) label: String,
+    pub(super) target: Option<String>,
+    pub(super) reason: String,
+    pub(super) marks: Vec<&'static str>,
+    pub(super) explained: String,
+    pub(super) evidence: String,
+    pub(super) digest: Option<String>,
+    pub(super) output: Option<String>,
+}
+
+/// What a page shows of a tier above the checks.
+pub(super) struct GateView {
+    pub(super) tier: u8,
+    pub(super) class: &'static str,
+    pub(super) word: String,
+    pub(super) feedback: String,
+    pub(super) judges: Vec<String>,
+}
+
+/// How much of the last words is shown, in characters.
+const LAST_WORDS: usize = 1500;
+/// Tool calls that are listed.
+const TOOLS: usize = 40;
+
+impl AttemptView {
+    pub(super) fn new(attempt: &Attempt, run: &Run, last: u32, now: Timestamp) -> Self {
+        let number = attempt.run_number;
+        let session = attempt.session.as_ref();
+        let (what, class) = outcome(attempt);
+        let last_words = session.map(|it| it.text.trim()).filter(|it| !it.is_empty());
+        let short = run.run_id.short();
+        let guard = attempt.report.iter().flat_map(|report| &report.guard);
+        Self {
+            number,
+            began: When::of(attempt.began_at, now),
+            what,
+            class,
+            open: number == last,
+            agent: line(&run.spec.agent_of(attempt.retry).name, 40),
+            session: session.map_or_else(String::new, told),
+            error: session.and_then(|it| it.error.as_deref()).map(visible),
+            last_words: last_words.map(|text| visible(&tail(text))),
+            tools: session.map_or_else(Vec::new, tools),
+            has_transcript: session.is_some_and(|it| it.transcript.is_some()),
+            checks: attempt
+                .report
+                .as_ref()
+                .map_or_else(Vec::new, |report| checks_of(&report.checks)),
+            gates: attempt.gates().iter().map(GateView::new).collect(),
+            guard: guard
+                .flat_map(|guard| &guard.findings)
+                .map(|it| {
+                    let place = it.line.map(|line| format!(":{line}")).unwrap_or_default();
+                    let class = match it.strength {
+                        Strength::Offence => "fail",
+                        Strength::Strong => "error",
+                        Strength::Weak => "skip",
+                    };
+                    (class, visible(&format!("{}{place}: {}", it.path, it.what)))
+                })
+                .collect(),
+            task: visible(&attempt.prompt.task),
+            correction: attempt.prompt.correction.as_deref().map(visible),
+            has_diff: attempt.from_tree.is_some() && attempt.tree.is_some(),
+            is_later: number > 1,
+            restore: attempt
+                .tree
+                .as_ref()
+                .map(|_| format!("selvedge restore {short} --attempt {number}")),
+            processes: session.map_or_else(String::new, processes),
+        }
+    }
+}
+
+fn outcome(attempt: &Attempt) -> (String, &'static str) {
+    let passed = attempt
+        .report
+        .as_ref()
+        .map(|report| (report.summary.passed, report.summary.total, report.status));
+    match (attempt.closing, passed) {
+        (Some(Closing::SessionFailed), _) => ("session failed".to_owned(), "fail"),
+        (Some(Closing::Interrupted), _) => ("interrupted: costs no retry".to_owned(), "error"),
+        (Some(Closing::Cancelled), _) => ("cancelled".to_owned(), "error"),
+        (_, Some((passed, total, status))) => {
+            use selvedge_core::model::ReportStatus as S;
+            let class = match status {
+                S::Pass => "pass",
+                S::Skip | S::AutoPass => "skip",
+                S::Fail | S::Timeout => "fail",
+                S::Error => "error",
+            };
+            let word = match status {
+                S::Skip => "verification switched off".to_owned(),
+                S::AutoPass => "nothing to check".to_owned(),
+                S::Timeout => format!("out of time, {passed} of {total} checks passed"),
+                _ => format!("{passed} of {total} checks passed"),
+            };
+            (word, class)
+        }
+        (_, None) if attempt.session.is_some() => ("being verified".to_owned(), "live"),
+        (_, None) => ("at work".to_owned(), "live"),
+    }
+}
+
+fn told(session: &SessionOutcome) -> String {
+    let word = match session.status {
+        SessionStatus::Success => "ended its work",
+        SessionStatus::Failed => "failed",
+        SessionStatus::Timeout => "ran out of time",
+        SessionStatus::TurnLimit => "reached its turn limit",
+        SessionStatus::Budget => "reached its budget",
+        SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
+        SessionStatus::Infra => "could not be run",
+        SessionStatus::Cancelled => "was stopped",
+    };
+    let mut facts = vec![word.to_owned(), duration(session.duration_ms)];
+    facts.extend(session.model.as_deref().map(|model| line(model, 60)));
+    facts.extend(session.turns.map(|turns| counted(turns.into(), "turn")));
+    facts.push(counted(session.tool_calls.into(), "tool call"));
+    if session.tool_errors > 0 {
+        facts.push(format!("{} of them failed", session.tool_errors));
+    }
+    facts.push(tokens(&session.usage));
+    facts.push(cost(session.cost));
+    if session.api_retries > 0 {
+        facts.push(counted(session.api_retries.into(), "API retry"));
+    }
+    facts.join(" · ")
+}
+
+fn processes(session: &SessionOutcome) -> String {
+    session.processes.map_or_else(String::new, |it| {
+        let how = it.method.label();
+        match (it.ended, it.survivors) {
+            (0, 0) => format!("no process left ({how})"),
+            (ended, 0) => format!("no process left; {ended} had to be ended ({how})"),
+            (_, survivors) => format!("{survivors} processes could not be ended ({how})"),
+        }
+    })
+}
+
+fn tools(session: &SessionOutcome) -> Vec<String> {
+    let calls = session.calls.iter().take(TOOLS);
+    let each = calls.map(|call| {
+        let error = call.error.as_deref();
+        let error = error.map(|error| format!(" — failed: {error}"));
+        let error = error.unwrap_or_default();
+        line(&format!("{} {}{error}", call.name, call.subject), 200)
+    });
+    each.collect()
+}
+
+fn tail(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= LAST_WORDS {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(count - LAST_WORDS).collect();
+    format!("… {end}")
+}
+
+/// The checks of a report.
+pub(super) fn checks_of(checks: &[CheckReport]) -> Vec<CheckView> {
+    let numbered = checks.iter().enumerate();
+    numbered
+        .map(|(index, check)| CheckView::new(index + 1, check))
+        .collect()
+}
+
+impl CheckView {
+    fn new(number: usize, check: &CheckReport) -> Self {
+        let label = line(check.label(), 120);
+        let target = line(&check.target, 200);
+        let rests = check.evidence.map(|evidence| match evidence {
+            Evidence::MachineReport => "by the test runner's own report",
+            Evidence::Text => "by what the test runner printed",
+            Evidence::ExitCode => "by its exit code only",
+            Evidence::Plugin => "by the plug-in's report",
+            Evidence::Direct => "looked at directly",
+        });
+        let tests = check.tests.as_ref().map(|tests| {
+            let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
+            format!("{passed} tests passed, {failed} failed, {skipped} skipped")
+        });
+        let evidence: Vec<String> = tests.into_iter().chain(rests.map(str::to_owned)).collect();
+        let printed = check.output_ref.as_ref().filter(|it| it.bytes > 0);
+        Self {
+            number,
+            cell: Cell::of(check),
+            target: (target != label && !target.is_empty()).then_some(target),
+            label,
+            reason: check.reason.as_deref().map(visible).unwrap_or_default(),
+            marks: marks(check.marks),
+            explained: in_words(check).map(|it| visible(&it)).unwrap_or_default(),
+            evidence: evidence.join(", "),
+            digest: check.digest.as_deref().map(visible),
+            output: printed.map(|it| bytes(it.bytes)),
+        }
+    }
+}
+
+impl GateView {
+    fn new(gate: &GateReport) -> Self {
+        let (word, class) = match (gate.passed, &gate.error) {
+            (Some(true), _) => ("agrees", "pass"),
+            (Some(false), _) => ("rejects", "fail"),
+            (None, Some(_)) => ("no verdict", "error"),
+            (None, None) => ("cannot decide", "error"),
+        };
+        let sure = gate
+            .confidence
+            .map(|it| format!(", confidence {it:.2}"))
+            .unwrap_or_default();
+        let feedback = gate.feedback.as_deref().or(gate.error.as_deref());
+        let judges = gate.judgements.iter().map(|it| {
+            let said = match it.passed {
+                Some(true) => "passes it",
+                Some(false) => "rejects it",
+                None => "gave no usable answer",
+            };
+            let mut words = format!("{} {said}", it.judge);
+            if let Some(confidence) = it.confidence {
+                words.push_str(&format!(", confidence {confidence:.2}"));
+            }
+            if it.same_model {
+                words.push_str(", the model that did the work");
+            }
+            for issue in &it.issues {
+                words.push_str(&format!("; {issue}"));
+            }
+            line(&words, 400)
+        });
+        Self {
+            tier: gate.tier,
+            class,
+            word: format!("{word}{sure}"),
+            feedback: feedback.map(visible).unwrap_or_default(),
+            judges: judges.collect(),
+        }
+    }
+}
+
+/// "812 bytes", "4.1 kB", "100.0 MB".
+pub(super) fn bytes(count: u64) -> String {
+    match count {
+        0..1000 => format!("{count} bytes"),
+        1000..1_000_000 => format!("{}.{} kB", count / 1000, count % 1000 / 100),
+        _ => format!("{}.{} MB", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}

@@ -1,0 +1,55 @@
+//! What a run cost, call by call.
+
+use selvedge_core::machine::Run;
+use selvedge_core::words::cost;
+
+use super::frame::short_count;
+use crate::text::line;
+
+/// One call.
+pub(super) struct Call {
+    pub(super) what: String,
+    pub(super) model: String,
+    pub(super) tokens_in: String,
+    pub(super) cached: String,
+    pub(super) tokens_out: String,
+    pub(super) cost: String,
+}
+
+/// All calls of a run, in order.
+pub(super) fn calls(run: &Run) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for attempt in &run.attempts {
+        let number = attempt.run_number;
+        let agent = &run.spec.agent_of(attempt.retry).name;
+        if let Some(session) = &attempt.session {
+            calls.push(Call {
+                what: format!("attempt {number}, {}", line(agent, 30)),
+                model: line(session.model.as_deref().unwrap_or("not told"), 40),
+                tokens_in: short_count(session.usage.tokens_in()),
+                cached: short_count(session.usage.cache_read),
+                tokens_out: short_count(session.usage.tokens_out()),
+                cost: cost(session.cost),
+            });
+        }
+        for (gate, judgement) in attempt
+            .gates()
+            .iter()
+            .flat_map(|gate| gate.judgements.iter().map(move |it| (gate, it)))
+        {
+            calls.push(Call {
+                what: format!(
+                    "attempt {number}, tier {}, {}",
+                    gate.tier,
+                    line(&judgement.judge, 30)
+                ),
+                model: line(judgement.model.as_deref().unwrap_or("not told"), 40),
+                tokens_in: short_count(judgement.usage.tokens_in()),
+                cached: short_count(judgement.usage.cache_read),
+                tokens_out: short_count(judgement.usage.tokens_out()),
+                cost: cost(judgement.cost),
+            });
+        }
+    }
+    calls
+}

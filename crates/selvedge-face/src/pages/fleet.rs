@@ -1,0 +1,86 @@
+//! The machines, and what waits for them.
+
+use askama::Template;
+use jiff::Timestamp;
+use selvedge_core::words::duration;
+
+use super::frame::{Frame, When};
+use crate::reading::{Fleet, Worker};
+use crate::text::line;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "fleet.html")]
+pub(crate) struct FleetPage {
+    frame: Frame,
+    numbers: Vec<(&'static str, String)>,
+    workers: Vec<WorkerView>,
+    unplaced: Vec<(String, String, String)>,
+}
+
+struct WorkerView {
+    name: String,
+    connected: bool,
+    labels: String,
+    slots: String,
+    runs: Vec<(String, String)>,
+    lost_leases: u64,
+    version: String,
+    sandbox: String,
+    seen: Option<When>,
+}
+
+impl FleetPage {
+    pub(crate) fn new(frame: Frame, fleet: &Fleet, now: Timestamp) -> Self {
+        let time = |millis: Option<u64>| millis.map_or_else(|| "–".to_owned(), duration);
+        let slots: u32 = fleet
+            .workers
+            .iter()
+            .filter(|worker| worker.connected)
+            .map(|worker| worker.slots)
+            .sum();
+        Self {
+            frame,
+            numbers: vec![
+                ("waiting", fleet.queued.to_string()),
+                ("at work", fleet.running.to_string()),
+                ("slots", slots.to_string()),
+                ("oldest waits", time(fleet.oldest_waiting_ms)),
+                ("median wait", time(fleet.median_wait_ms)),
+            ],
+            workers: fleet
+                .workers
+                .iter()
+                .map(|worker| WorkerView::new(worker, now))
+                .collect(),
+            unplaced: fleet
+                .unplaced
+                .iter()
+                .map(|it| {
+                    let description = line(&it.description, 120);
+                    (it.id.clone(), description, line(&it.reason, 200))
+                })
+                .collect(),
+        }
+    }
+}
+
+impl WorkerView {
+    fn new(worker: &Worker, now: Timestamp) -> Self {
+        Self {
+            name: line(&worker.name, 60),
+            connected: worker.connected,
+            labels: line(&worker.labels.join(", "), 200),
+            slots: format!("{} of {}", worker.runs.len(), worker.slots),
+            runs: worker
+                .runs
+                .iter()
+                .map(|(id, about)| (id.clone(), line(about, 80)))
+                .collect(),
+            lost_leases: worker.lost_leases,
+            version: line(&worker.version, 40),
+            sandbox: line(&worker.sandbox, 120),
+            seen: worker.seen.map(|seen| When::of(seen, now)),
+        }
+    }
+}

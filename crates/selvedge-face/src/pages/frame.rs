@@ -1,0 +1,138 @@
+//! What stands around every page, and the small values that most pages show.
+
+use jiff::Timestamp;
+use selvedge_core::model::Cost;
+
+use crate::reading::{Standing, Visitor};
+
+/// Which part of the dashboard a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Here {
+    /// The tasks.
+    Tasks,
+    /// What the loop buys.
+    Stats,
+    /// The machines.
+    Fleet,
+    /// None of them.
+    Nowhere,
+}
+
+/// What stands around a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    /// What the page is called.
+    pub(crate) title: String,
+    /// Where in the dashboard it is.
+    pub(crate) here: Here,
+    /// Who looks at it; nobody before they entered.
+    pub(crate) visitor: Option<String>,
+    /// What a form has to bring along.
+    pub(crate) csrf: String,
+    /// Whether there are machines to look at.
+    pub(crate) has_fleet: bool,
+    /// Where news of the page come from; empty where there are none.
+    pub(crate) live: String,
+    /// The word that news are compared with.
+    pub(crate) pulse: String,
+    /// Of which assets.
+    pub(crate) version: &'static str,
+    /// A word on what was just done.
+    pub(crate) notice: String,
+}
+
+impl Frame {
+    /// Around a page of this visitor.
+    pub(crate) fn new(title: impl Into<String>, here: Here, visitor: Option<&Visitor>) -> Self {
+        Self {
+            title: title.into(),
+            here,
+            visitor: visitor.map(|it| crate::text::line(&it.name, 40)),
+            csrf: String::new(),
+            has_fleet: false,
+            live: String::new(),
+            pulse: String::new(),
+            version: crate::web::VERSION,
+            notice: String::new(),
+        }
+    }
+
+    pub(crate) fn is_tasks(&self) -> bool {
+        self.here == Here::Tasks
+    }
+
+    pub(crate) fn is_stats(&self) -> bool {
+        self.here == Here::Stats
+    }
+
+    pub(crate) fn is_fleet(&self) -> bool {
+        self.here == Here::Fleet
+    }
+}
+
+/// A moment: exact for programs, and how long ago for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct When {
+    /// With its zone, as in the journal.
+    pub(crate) exact: String,
+    /// "3 min ago".
+    pub(crate) ago: String,
+}
+
+impl When {
+    pub(crate) fn of(at: Timestamp, now: Timestamp) -> Self {
+        let seconds = now.duration_since(at).as_secs().max(0);
+        let ago = match seconds {
+            0..60 => format!("{seconds} s ago"),
+            60..3600 => format!("{} min ago", seconds / 60),
+            3600..86_400 => format!("{} h ago", seconds / 3600),
+            86_400..172_800 => "1 day ago".to_owned(),
+            _ => format!("{} days ago", seconds / 86_400),
+        };
+        Self {
+            exact: at.to_string(),
+            ago,
+        }
+    }
+}
+
+/// How a task stands, as a word with a colour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Badge {
+    /// A class of the stylesheet.
+    pub(crate) group: &'static str,
+    /// For people.
+    pub(crate) word: String,
+}
+
+impl From<Standing> for Badge {
+    fn from(standing: Standing) -> Self {
+        Self {
+            group: standing.group(),
+            word: standing.word(),
+        }
+    }
+}
+
+/// A cost in a column: short, with the doubt in a mark.
+pub(crate) fn short_cost(cost: Cost) -> String {
+    use selvedge_core::model::CostSource as S;
+    let Some(amount) = cost.micro_usd else {
+        return "unknown".to_owned();
+    };
+    let usd = format!("${:.4}", amount.as_usd());
+    match cost.source {
+        S::Reported => usd,
+        S::Estimated => format!("≈ {usd}"),
+        S::Unknown => format!("≥ {usd}"),
+    }
+}
+
+/// A number of tokens in a column: "812", "4.1k", "2.3M".
+pub(crate) fn short_count(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        1000..1_000_000 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}

@@ -1,0 +1,123 @@
+//! What a check or an agent printed, a page at a time, however long it is.
+
+use askama::Template;
+
+use super::attempt::bytes;
+use super::frame::Frame;
+use crate::reading::Slice;
+use crate::text::{Markup, ansi};
+
+/// Bytes of a page, about: it ends with a line where one ends near.
+const PAGE_BYTES: u64 = 64 * 1024;
+/// How far from a page's nominal end a line may end that it is cut there.
+const SLACK_BYTES: usize = 4 * 1024;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "output.html")]
+pub(crate) struct OutputPage {
+    frame: Frame,
+    /// Where it belongs: address and name.
+    back: (String, String),
+    heading: String,
+    size: String,
+    left_out: Option<String>,
+    raw: String,
+    markup: Markup,
+    base: String,
+    number: u64,
+    last: u64,
+    empty: bool,
+}
+
+/// Which output is shown.
+pub(crate) struct Which {
+    /// The address without the page's number.
+    pub(crate) base: String,
+    /// What it is.
+    pub(crate) heading: String,
+    /// Where it belongs: address and name.
+    pub(crate) back: (String, String),
+    /// Bytes that were never kept.
+    pub(crate) left_out: u64,
+}
+
+/// Where in the output a page lies, nominally, with what stands around it.
+pub(crate) fn range(number: u64) -> (u64, usize) {
+    let from = number.saturating_sub(1).saturating_mul(PAGE_BYTES);
+    let length = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
+    (from, length.saturating_add(SLACK_BYTES))
+}
+
+impl OutputPage {
+    /// Of the bytes of [`range`].
+    pub(crate) fn new(frame: Frame, which: Which, number: u64, slice: &Slice) -> Self {
+        let last = slice.total.div_ceil(PAGE_BYTES).max(1);
+        Self {
+            frame,
+            back: which.back,
+            heading: which.heading,
+            size: bytes(slice.total),
+            left_out: (which.left_out > 0).then(|| bytes(which.left_out)),
+            raw: format!("{}/raw", which.base),
+            markup: ansi(shown(&slice.bytes, number)),
+            base: which.base,
+            number,
+            last,
+            empty: slice.total == 0,
+        }
+    }
+}
+
+/// The bytes that belong to a page: from its first whole line to the end of its last one, where lines
+/// end near enough.
+fn shown(slice: &[u8], number: u64) -> &[u8] {
+    let page = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
+    let from = if number > 1 { cut(slice, 0) } else { 0 };
+    let to = cut(slice, page);
+    slice.get(from..to).unwrap_or_default()
+}
+
+/// Where pages part near a nominal place: the same for the page that ends there and the one that
+/// begins there.
+fn cut(slice: &[u8], nominal: usize) -> usize {
+    let Some(after) = slice.get(nominal..) else {
+        return slice.len();
+    };
+    let near = after.iter().take(SLACK_BYTES);
+    let line_end = near.clone().position(|byte| *byte == b'\n');
+    let character = || near.clone().position(|byte| byte & 0xc0 != 0x80);
+    let further = line_end.map(|at| at + 1).or_else(character).unwrap_or(0);
+    nominal + further
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every byte stands on exactly one page.
+    fn check(output: &[u8]) {
+        let mut whole = Vec::new();
+        let pages = u64::try_from(output.len()).unwrap().div_ceil(PAGE_BYTES);
+        for number in 1..=pages.max(1) {
+            let (from, length) = range(number);
+            let from = usize::try_from(from).unwrap().min(output.len());
+            let to = (from + length).min(output.len());
+            whole.extend_from_slice(shown(&output[from..to], number));
+        }
+        assert!(whole == output);
+    }
+
+    #[test]
+    fn pages_part_at_lines_and_lose_nothing() {
+        let lines: Vec<u8> = (0..40_000)
+            .flat_map(|n| format!("line {n}\n").into_bytes())
+            .collect();
+        check(&lines);
+        check("ä".repeat(200_000).as_bytes());
+        check(&vec![0x80; 200_000]);
+        check(b"");
+        let exact = vec![b'x'; 2 * 64 * 1024];
+        check(&exact);
+    }
+}

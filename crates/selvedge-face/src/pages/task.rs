@@ -1,0 +1,272 @@
+//! One task: how it stands, what its attempts came to, and what can be done about it.
+
+use askama::Template;
+use jiff::Timestamp;
+use selvedge_core::machine::{Phase, Run};
+use selvedge_core::model::RunId;
+use selvedge_core::plan::Plan;
+use selvedge_core::words::{cost, duration, tokens};
+
+use super::activity::{Moment, moments};
+use super::attempt::{AttemptView, CheckView, checks_of};
+use super::costs::{Call, calls};
+use super::frame::{Badge, Frame, When, short_cost};
+use crate::charts;
+use crate::grid::Grid;
+use crate::reading::{Slice, Standing, Story, Task};
+use crate::text::{Markup, line, visible};
+
+/// The page.
+#[derive(Template)]
+#[template(path = "task.html")]
+pub(crate) struct TaskPage {
+    frame: Frame,
+    id: String,
+    short: String,
+    title: String,
+    /// The whole description, where it says more than the title.
+    description: Option<String>,
+    criteria: Option<String>,
+    badge: Badge,
+    reason: String,
+    doing: String,
+    facts: Vec<(String, String)>,
+    created: When,
+    updated: When,
+    command_line: Option<String>,
+    rights: crate::reading::Rights,
+    review: Option<String>,
+    grid: Grid,
+    baseline: Vec<CheckView>,
+    attempts: Vec<AttemptView>,
+    calls: Vec<Call>,
+    total: String,
+    parts: Vec<PartView>,
+    live: Vec<Moment>,
+    live_attempt: u32,
+    sandbox: String,
+    warnings: Vec<String>,
+    unknown: String,
+    aside: Vec<String>,
+    has_run: bool,
+    has_trees: bool,
+    part_of: Option<(String, String)>,
+    timeline: Vec<SpanView>,
+}
+
+/// A part of a plan.
+struct PartView {
+    id: String,
+    needs: String,
+    link: Option<String>,
+    badge: Badge,
+    reason: String,
+    cost: String,
+}
+
+/// One line of the timeline.
+struct SpanView {
+    label: String,
+    link: String,
+    chart: Markup,
+    words: String,
+}
+
+impl TaskPage {
+    pub(crate) fn new(frame: Frame, task: &Task, live: Option<&Slice>, now: Timestamp) -> Self {
+        let row = &task.row;
+        let title = line(&row.description, 140);
+        let whole = visible(task.description.trim());
+        let mut page = Self {
+            frame,
+            id: row.id.clone(),
+            short: row.short.clone(),
+            description: (whole != title).then_some(whole),
+            criteria: None,
+            title,
+            badge: row.standing.into(),
+            reason: String::new(),
+            doing: String::new(),
+            facts: facts(task),
+            created: When::of(row.created_at, now),
+            updated: When::of(row.updated_at, now),
+            command_line: task.command_line.as_deref().map(visible),
+            rights: task.rights,
+            review: None,
+            grid: Grid::default(),
+            baseline: Vec::new(),
+            attempts: Vec::new(),
+            calls: Vec::new(),
+            total: String::new(),
+            parts: Vec::new(),
+            live: live.map(of_slice).unwrap_or_default(),
+            live_attempt: 0,
+            sandbox: visible(&task.sandbox),
+            warnings: Vec::new(),
+            unknown: visible(&task.unknown.join(", ")),
+            aside: Vec::new(),
+            has_run: false,
+            has_trees: false,
+            part_of: None,
+            timeline: Vec::new(),
+        };
+        match &task.story {
+            Story::Untold => {}
+            Story::Run(run) => page.tell_run(run, row.standing, now),
+            Story::Plan { plan, runs } => page.tell_plan(plan, runs),
+        }
+        page
+    }
+
+    fn tell_run(&mut self, run: &Run, standing: Standing, now: Timestamp) {
+        let (_, reason) = run.conclusion();
+        if matches!(standing, Standing::Finished(_) | Standing::NeedsReview) {
+            self.reason = visible(&reason);
+        } else {
+            doing(run.phase()).clone_into(&mut self.doing);
+        }
+        self.criteria = run.spec.acceptance_criteria.as_deref().map(visible);
+        self.review = run.review.as_deref().map(visible);
+        self.grid = Grid::of(run);
+        let baseline = run.baseline.as_deref();
+        self.baseline = baseline.map_or_else(Vec::new, |it| checks_of(&it.checks));
+        let open = run.open_attempt().map_or(0, |attempt| attempt.run_number);
+        self.live_attempt = open;
+        let last = run.attempts.last().map_or(0, |attempt| attempt.run_number);
+        self.attempts = run
+            .attempts
+            .iter()
+            .map(|attempt| AttemptView::new(attempt, run, last, now))
+            .collect();
+        self.calls = calls(run);
+        self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
+        self.warnings = run.warnings().iter().map(|it| visible(it)).collect();
+        let short = run.run_id.short();
+        let aside = run.rescued.iter();
+        self.aside = aside
+            .map(|tree| format!("selvedge restore {short} --tree {tree}"))
+            .collect();
+        self.has_run = true;
+        self.has_trees = run.start_tree.is_some();
+        let part = run.spec.part_of.as_ref();
+        self.part_of = part.map(|it| (it.plan.to_string(), line(&it.subtask, 60)));
+        self.timeline = timeline(run, now);
+    }
+
+    fn tell_plan(&mut self, plan: &Plan, runs: &std::collections::BTreeMap<RunId, Run>) {
+        let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
+        let (_, reason) = plan.conclusion(&results);
+        self.reason = visible(&reason);
+        self.review = plan.review.as_deref().map(visible);
+        self.total = format!("{} · {}", cost(plan.cost()), tokens(&plan.usage()));
+        let parts = plan.subtasks().map(|(subtask, part)| {
+            let run = part.run_id.and_then(|id| runs.get(&id));
+            let standing = match (&part.end, run) {
+                (Some(end), _) => Standing::Finished(end.outcome),
+                (None, Some(run)) if run.review.is_some() => Standing::NeedsReview,
+                (None, Some(_)) => Standing::Running,
+                (None, None) => Standing::Queued,
+            };
+            let end = part.end.as_ref();
+            PartView {
+                id: line(&subtask.id, 60),
+                needs: line(&subtask.depends_on.join(", "), 120),
+                link: part.run_id.map(|id| id.to_string()),
+                badge: standing.into(),
+                reason: end.map_or_else(String::new, |end| line(&end.reason, 160)),
+                cost: run.map_or_else(String::new, |run| short_cost(run.cost())),
+            }
+        });
+        self.parts = parts.collect();
+    }
+}
+
+fn of_slice(slice: &Slice) -> Vec<Moment> {
+    let from_start = u64::try_from(slice.bytes.len()).unwrap_or(0) >= slice.total;
+    moments(&slice.bytes, from_start)
+}
+
+fn facts(task: &Task) -> Vec<(String, String)> {
+    let row = &task.row;
+    let mut facts = vec![
+        ("Agent".to_owned(), line(&row.agent, 60)),
+        ("Directory".to_owned(), visible(&row.workspace)),
+        (
+            "Attempts".to_owned(),
+            format!("{} of {}", row.attempts, row.max_attempts),
+        ),
+        ("Cost".to_owned(), cost(row.cost)),
+    ];
+    let worker = row.worker.as_deref();
+    facts.extend(worker.map(|name| ("Worker".to_owned(), line(name, 60))));
+    let more = task.facts.iter();
+    facts.extend(more.map(|(name, value)| (line(name, 40), visible(value))));
+    facts
+}
+
+fn doing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Preparing => "The starting tree is being kept.",
+        Phase::Baseline => "The checks look at the tree that the run begins from.",
+        Phase::Executing(_) => "The agent is at work.",
+        Phase::Sealing => "The attempt's tree is being kept.",
+        Phase::Verifying(_) => "The checks are at work.",
+        Phase::Judging(_) => "Judges are being asked.",
+        Phase::Restoring => "The tree for the next attempt is being put in place.",
+        Phase::Delivering => "The tree that stays is being put in place.",
+        Phase::AwaitingReview => "A person has to decide.",
+        Phase::Between | Phase::Finished => "",
+    }
+}
+
+/// When agent, checks and judges were at work, an attempt a line.
+fn timeline(run: &Run, now: Timestamp) -> Vec<SpanView> {
+    let millis = |from: Timestamp, to: Timestamp| {
+        let millis = to.duration_since(from).as_millis().max(0);
+        f64::from(u32::try_from(millis).unwrap_or(u32::MAX))
+    };
+    let end = if run.finished || run.review.is_some() {
+        run.updated_at
+    } else {
+        now
+    };
+    let whole = millis(run.created_at, end);
+    let length = |millis: u64| f64::from(u32::try_from(millis).unwrap_or(u32::MAX));
+    let mut lines = Vec::new();
+    for attempt in &run.attempts {
+        let began = millis(run.created_at, attempt.began_at);
+        let mut parts = Vec::new();
+        let mut words = Vec::new();
+        match &attempt.session {
+            Some(session) => {
+                parts.push(("agent", began, length(session.duration_ms)));
+                words.push(format!("agent {}", duration(session.duration_ms)));
+            }
+            None if attempt.closing.is_none() => {
+                parts.push(("agent", began, (whole - began).max(0.0)));
+                words.push("agent at work".to_owned());
+            }
+            None => words.push("cut off".to_owned()),
+        }
+        if let Some(report) = &attempt.report {
+            let from = millis(run.created_at, report.started_at);
+            parts.push(("checks", from, length(report.duration_ms)));
+            words.push(format!("checks {}", duration(report.duration_ms)));
+            let mut judged = from + length(report.duration_ms);
+            for gate in &report.gates {
+                parts.push(("judges", judged, length(gate.duration_ms)));
+                words.push(format!("tier {} {}", gate.tier, duration(gate.duration_ms)));
+                judged += length(gate.duration_ms);
+            }
+        }
+        let number = attempt.run_number;
+        let words = words.join(", ");
+        lines.push(SpanView {
+            label: format!("attempt {number}"),
+            link: format!("#attempt-{number}"),
+            chart: charts::span(&parts, whole, &format!("attempt {number}: {words}")),
+            words,
+        });
+    }
+    lines
+}

@@ -1,0 +1,228 @@
+//! A task as a list shows it, and as its own page does.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::machine::Run;
+use selvedge_core::model::{Cost, Outcome, PartOf, RunId, Timestamp};
+use selvedge_core::plan::Plan;
+
+use super::query::{Order, TaskQuery};
+
+/// How a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It waits for a machine.
+    Queued,
+    /// It is at work.
+    Running,
+    /// It began, and nobody is at work on it.
+    Interrupted,
+    /// It was stopped for now, in order.
+    Suspended,
+    /// It waits to be tried again.
+    Backoff,
+    /// It is being stopped.
+    Cancelling,
+    /// A person has to decide.
+    NeedsReview,
+    /// It is over.
+    Finished(Outcome),
+}
+
+impl Standing {
+    /// As people read it.
+    pub fn word(self) -> String {
+        match self {
+            Self::Queued => "queued".to_owned(),
+            Self::Running => "running".to_owned(),
+            Self::Interrupted => "interrupted".to_owned(),
+            Self::Suspended => "suspended".to_owned(),
+            Self::Backoff => "waiting to be tried again".to_owned(),
+            Self::Cancelling => "stopping".to_owned(),
+            Self::NeedsReview => "needs review".to_owned(),
+            Self::Finished(outcome) => match outcome {
+                Outcome::MaxRetriesExhausted => "checks still fail".to_owned(),
+                Outcome::Failed => "agent failed".to_owned(),
+                Outcome::InfraFailed => "infrastructure".to_owned(),
+                outcome => outcome.as_str().replace('_', " "),
+            },
+        }
+    }
+
+    /// The group that filters and colours go by.
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::Queued | Self::Backoff => "waiting",
+            Self::Running | Self::Cancelling => "running",
+            Self::Interrupted | Self::Suspended => "stopped",
+            Self::NeedsReview => "review",
+            Self::Finished(outcome) => match outcome {
+                Outcome::Verified => "verified",
+                Outcome::Unchecked => "unchecked",
+                Outcome::NeedsReview => "review",
+                Outcome::MaxRetriesExhausted | Outcome::Stuck | Outcome::Tampered => "partial",
+                Outcome::Interrupted => "stopped",
+                Outcome::Failed
+                | Outcome::CannotSatisfy
+                | Outcome::Timeout
+                | Outcome::TurnLimit
+                | Outcome::Budget
+                | Outcome::InfraFailed
+                | Outcome::Cancelled => "failed",
+            },
+        }
+    }
+
+    /// All groups, with what they are called in the filter.
+    pub const GROUPS: [(&'static str, &'static str); 8] = [
+        ("running", "running"),
+        ("waiting", "waiting"),
+        ("review", "needs review"),
+        ("stopped", "stopped for now"),
+        ("verified", "verified"),
+        ("unchecked", "unchecked"),
+        ("partial", "checks still fail"),
+        ("failed", "failed"),
+    ];
+}
+
+/// One task in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    /// Its name in a link.
+    pub id: String,
+    /// Its name for people.
+    pub short: String,
+    /// What is to be done, in a line.
+    pub description: String,
+    /// Who works.
+    pub agent: String,
+    /// Where.
+    pub workspace: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Attempts that may be charged.
+    pub max_attempts: u32,
+    /// What it cost so far.
+    pub cost: Cost,
+    /// Tokens in and out, where they are known.
+    pub tokens: Option<(u64, u64)>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+    /// The machine that has it.
+    pub worker: Option<String>,
+    /// The plan that it is a part of.
+    pub part_of: Option<PartOf>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tasks {
+    /// Those on the page.
+    pub rows: Vec<TaskRow>,
+    /// How many there are on all pages.
+    pub matching: usize,
+    /// How many there are at all.
+    pub all: usize,
+    /// The agents that there are, for the filter.
+    pub agents: Vec<String>,
+    /// How many stand in each group, whatever the query says of it.
+    pub groups: BTreeMap<&'static str, usize>,
+}
+
+/// What can be done with a task now, by this visitor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Decide about it.
+    pub review: bool,
+    /// Give rejected work another attempt.
+    pub another_attempt: bool,
+    /// Stop it.
+    pub cancel: bool,
+    /// Make a new one like it.
+    pub retry: bool,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Story {
+    /// Nothing yet.
+    Untold,
+    /// One run.
+    Run(Box<Run>),
+    /// Several, of the parts of a plan.
+    Plan {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The runs of its parts, as far as they have begun.
+        runs: BTreeMap<RunId, Run>,
+    },
+}
+
+/// One task with its whole story.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// As a list shows it.
+    pub row: TaskRow,
+    /// What is to be done, word for word.
+    pub description: String,
+    /// What happened.
+    pub story: Story,
+    /// Types of events that this release does not know.
+    pub unknown: Vec<String>,
+    /// More that is known of it: what it is called, and what it is.
+    pub facts: Vec<(String, String)>,
+    /// What can be done with it now.
+    pub rights: Rights,
+    /// The same on a command line.
+    pub command_line: Option<String>,
+    /// What an open session printed so far, where that can be read.
+    pub live: Option<(RunId, selvedge_core::model::OutputRef)>,
+    /// What its sandbox enforces, and does not, in words.
+    pub sandbox: String,
+}
+
+/// Applies a query to all tasks: for whoever has them all at hand.
+pub fn select(all: &[TaskRow], query: &TaskQuery) -> Tasks {
+    let needle = query.text.to_lowercase();
+    let found = |row: &&TaskRow| {
+        let agent = query.agent.is_empty() || row.agent == query.agent;
+        let text = needle.is_empty()
+            || [&row.description, &row.workspace, &row.id, &row.short]
+                .iter()
+                .any(|text| text.to_lowercase().contains(&needle));
+        agent && text
+    };
+    let mut groups = BTreeMap::new();
+    let mut rows: Vec<&TaskRow> = Vec::new();
+    for row in all.iter().filter(found) {
+        *groups.entry(row.standing.group()).or_default() += 1;
+        if query.group.is_empty() || row.standing.group() == query.group {
+            rows.push(row);
+        }
+    }
+    let mut agents: Vec<String> = all.iter().map(|row| row.agent.clone()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    match query.order {
+        Order::Newest => rows.sort_by_key(|row| std::cmp::Reverse(row.created_at)),
+        Order::Oldest => rows.sort_by_key(|row| row.created_at),
+        Order::Lately => rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at)),
+        Order::Dearest => rows.sort_by_key(|row| std::cmp::Reverse(row.cost.at_least())),
+        Order::Attempts => rows.sort_by_key(|row| std::cmp::Reverse(row.attempts)),
+    }
+    let matching = rows.len();
+    let first = query.first();
+    let on_page = rows.into_iter().skip(first).take(TaskQuery::PER_PAGE);
+    Tasks {
+        rows: on_page.cloned().collect(),
+        matching,
+        all: all.len(),
+        agents,
+        groups,
+    }
+}

@@ -1,0 +1,289 @@
+//! What many runs come to. A sum with an unknown part keeps saying so; a share of nothing is no share.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use selvedge_core::guard::Strength;
+use selvedge_core::model::{Cost, MicroUsd};
+use serde::Serialize;
+
+use super::facts::{Ending, RunFacts};
+
+/// How far back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Since(pub Option<Timestamp>);
+
+impl Since {
+    /// So many days before now; all there is for none.
+    pub fn days(days: Option<u32>, now: Timestamp) -> Self {
+        let ago = |days: u32| SignedDuration::from_hours(i64::from(days) * 24);
+        Self(days.and_then(|days| now.checked_sub(ago(days)).ok()))
+    }
+}
+
+/// Some of the runs, and what they cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// How many.
+    pub runs: u64,
+    /// What they cost together.
+    pub cost: Cost,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self {
+            runs: 0,
+            cost: Cost::ZERO,
+        }
+    }
+}
+
+impl Share {
+    fn add(&mut self, cost: Cost) {
+        self.runs += 1;
+        self.cost = self.cost + cost;
+    }
+
+    /// What one of them cost, on average.
+    pub fn each(&self) -> Option<Cost> {
+        each(self.cost, self.runs)
+    }
+}
+
+/// What the loop bought.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Bought {
+    /// Verified at the first attempt.
+    pub first_attempt: Share,
+    /// Rescued by a retry.
+    pub rescued: Share,
+    /// Verification failed to the last.
+    pub not_rescued: Share,
+    /// A person decided, or has to.
+    pub by_a_person: Share,
+    /// Nothing was checked.
+    pub unchecked: Share,
+    /// The agent or the machinery failed, or somebody stopped it.
+    pub not_judged: Share,
+    /// Not over.
+    pub open: Share,
+    /// Attempts that were verified.
+    pub attempts: u64,
+    /// What the retries cost, those that rescued nothing included.
+    pub retries: Share,
+    /// What a rescue cost: all retries, by the runs that they rescued.
+    pub cost_per_rescue: Option<Cost>,
+    /// Tokens in.
+    pub tokens_in: u64,
+    /// Tokens out.
+    pub tokens_out: u64,
+}
+
+impl Bought {
+    /// Runs that were judged by their checks: what the shares are of.
+    pub fn judged(&self) -> u64 {
+        self.first_attempt.runs + self.rescued.runs + self.not_rescued.runs
+    }
+
+    /// All runs.
+    pub fn runs(&self) -> u64 {
+        let rest = [self.by_a_person, self.unchecked, self.not_judged, self.open];
+        self.judged() + rest.iter().map(|share| share.runs).sum::<u64>()
+    }
+
+    /// All that was spent.
+    pub fn cost(&self) -> Cost {
+        [
+            self.first_attempt,
+            self.rescued,
+            self.not_rescued,
+            self.by_a_person,
+            self.unchecked,
+            self.not_judged,
+            self.open,
+        ]
+        .iter()
+        .fold(Cost::ZERO, |sum, share| sum + share.cost)
+    }
+
+    fn add(&mut self, run: &RunFacts) {
+        let share = match run.ending {
+            Ending::FirstAttempt => &mut self.first_attempt,
+            Ending::Rescued => &mut self.rescued,
+            Ending::NotRescued => &mut self.not_rescued,
+            Ending::ByAPerson => &mut self.by_a_person,
+            Ending::Unchecked => &mut self.unchecked,
+            Ending::NotJudged => &mut self.not_judged,
+            Ending::Open => &mut self.open,
+        };
+        share.add(run.cost());
+        self.attempts += u64::from(run.attempts);
+        if run.attempts > 1 || run.retry_cost != Cost::ZERO {
+            self.retries.add(run.retry_cost);
+        }
+        self.tokens_in = self.tokens_in.saturating_add(run.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(run.tokens_out);
+        self.cost_per_rescue = each(self.retries.cost, self.rescued.runs);
+    }
+}
+
+fn each(cost: Cost, parts: u64) -> Option<Cost> {
+    (parts > 0).then(|| Cost {
+        micro_usd: cost.micro_usd.map(|amount| MicroUsd(amount.0 / parts)),
+        ..cost
+    })
+}
+
+/// The same of some of the runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// What they have in common.
+    pub name: String,
+    /// What it came to.
+    #[serde(flatten)]
+    pub bought: Bought,
+}
+
+/// One check over all runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CheckFigures {
+    /// What people call it.
+    pub name: String,
+    /// Runs that had it.
+    pub tasks: u64,
+    /// How often it ran.
+    pub runs: u64,
+    /// How often it failed.
+    pub failures: u64,
+    /// How often it passed and failed on the same bytes.
+    pub flaky: u64,
+    /// Runs in which it failed first and passed later.
+    pub mended: u64,
+    /// Milliseconds on average.
+    pub mean_ms: u64,
+    /// Milliseconds of the slowest.
+    pub slowest_ms: u64,
+    #[serde(skip)]
+    total_ms: u64,
+}
+
+/// Everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Of all runs.
+    pub all: Bought,
+    /// By the agent that began, the one with the most runs first.
+    pub by_agent: Vec<Group>,
+    /// By the model that answered last.
+    pub by_model: Vec<Group>,
+    /// By the directory of the work.
+    pub by_repository: Vec<Group>,
+    /// By day, the oldest first; by week where that would be many.
+    pub over_time: Vec<Group>,
+    /// All checks, the one that failed most first.
+    pub checks: Vec<CheckFigures>,
+    /// What the guard caught, by kind: offences, and flags for a person.
+    pub guard: BTreeMap<String, [u64; 2]>,
+}
+
+/// Days that are shown as days.
+const DAYS: usize = 35;
+
+impl Figures {
+    /// Of all runs since then. Days are those of a time zone.
+    pub fn of(runs: &[RunFacts], since: Since, zone: &TimeZone) -> Self {
+        let wanted = |run: &&RunFacts| since.0.is_none_or(|since| run.created_at >= since);
+        let runs: Vec<&RunFacts> = runs.iter().filter(wanted).collect();
+        let mut all = Bought::default();
+        for run in &runs {
+            all.add(run);
+        }
+        Self {
+            all,
+            by_agent: groups(&runs, |run| run.agent.clone()),
+            by_model: groups(&runs, |run| {
+                run.model.clone().unwrap_or_else(|| "not told".to_owned())
+            }),
+            by_repository: groups(&runs, |run| run.workspace.clone()),
+            over_time: over_time(&runs, zone),
+            checks: checks(&runs),
+            guard: guard(&runs),
+        }
+    }
+
+    /// Checks that were flaky, the flakiest first.
+    pub fn flakiest(&self) -> Vec<&CheckFigures> {
+        let mut flaky: Vec<_> = self.checks.iter().filter(|it| it.flaky > 0).collect();
+        flaky.sort_by_key(|it| std::cmp::Reverse((it.flaky, it.name.as_str())));
+        flaky
+    }
+
+    /// Checks, the slowest first.
+    pub fn slowest(&self) -> Vec<&CheckFigures> {
+        let mut checks: Vec<_> = self.checks.iter().collect();
+        checks.sort_by_key(|it| std::cmp::Reverse(it.mean_ms));
+        checks
+    }
+}
+
+fn groups(runs: &[&RunFacts], name: impl Fn(&RunFacts) -> String) -> Vec<Group> {
+    let mut groups = named(runs, name);
+    groups.sort_by(|a, b| (b.bought.runs(), &a.name).cmp(&(a.bought.runs(), &b.name)));
+    groups
+}
+
+fn named(runs: &[&RunFacts], name: impl Fn(&RunFacts) -> String) -> Vec<Group> {
+    let mut groups: BTreeMap<String, Bought> = BTreeMap::new();
+    for run in runs {
+        groups.entry(name(run)).or_default().add(run);
+    }
+    let group = |(name, bought)| Group { name, bought };
+    groups.into_iter().map(group).collect()
+}
+
+fn over_time(runs: &[&RunFacts], zone: &TimeZone) -> Vec<Group> {
+    let date = |run: &RunFacts| run.created_at.to_zoned(zone.clone()).date();
+    let days = named(runs, |run| date(run).to_string());
+    if days.len() <= DAYS {
+        return days;
+    }
+    named(runs, |run| {
+        let week = date(run).iso_week_date();
+        format!("{}-W{:02}", week.year(), week.week())
+    })
+}
+
+fn checks(runs: &[&RunFacts]) -> Vec<CheckFigures> {
+    let mut all: BTreeMap<&str, CheckFigures> = BTreeMap::new();
+    for (name, facts) in runs.iter().flat_map(|run| &run.checks) {
+        let figures = all.entry(name).or_default();
+        figures.name.clone_from(name);
+        figures.tasks += 1;
+        figures.runs += u64::from(facts.runs);
+        figures.failures += u64::from(facts.failures);
+        figures.flaky += u64::from(facts.flaky);
+        figures.mended += u64::from(facts.mended);
+        figures.total_ms = figures.total_ms.saturating_add(facts.total_ms);
+        figures.slowest_ms = figures.slowest_ms.max(facts.slowest_ms);
+        figures.mean_ms = figures.total_ms / figures.runs.max(1);
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    all.sort_by(|a, b| (b.failures, &a.name).cmp(&(a.failures, &b.name)));
+    all
+}
+
+fn guard(runs: &[&RunFacts]) -> BTreeMap<String, [u64; 2]> {
+    let mut caught: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (kind, strength) in runs.iter().flat_map(|run| &run.guard) {
+        let kind = serde_json::to_value(kind).unwrap_or_default();
+        let name = kind.as_str().unwrap_or("unknown").replace('_', " ");
+        let [offences, flags] = caught.entry(name).or_default();
+        match strength {
+            Strength::Offence => *offences += 1,
+            Strength::Strong | Strength::Weak => *flags += 1,
+        }
+    }
+    caught
+}

@@ -1,0 +1,126 @@
+//! What stands on every answer, and which requests are heard at all. A browser that is told by
+//! another site to ask this one (DNS rebinding, forged forms) gives itself away by `Host` and
+//! `Origin`, and is refused before anything else is looked at.
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Shared;
+
+/// No script but our own file, no style but our own file, nothing from anywhere else, in no frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Under which names the dashboard may be addressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// By exactly these, with their ports: `127.0.0.1:4610`.
+    These(Vec<String>),
+    /// Whatever answers for this program checks them itself.
+    CheckedElsewhere,
+}
+
+impl Hosts {
+    fn allow(&self, host: &str) -> bool {
+        match self {
+            Self::These(hosts) => hosts.iter().any(|known| known.eq_ignore_ascii_case(host)),
+            Self::CheckedElsewhere => true,
+        }
+    }
+}
+
+/// Adds what every answer says to the browser.
+pub(super) async fn strict(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 6] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // Without any referrer a browser says `null` for the origin of our own forms.
+        (REFERRER_POLICY, "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let kept = HeaderValue::from_static("no-store");
+    headers.entry(CACHE_CONTROL).or_insert(kept);
+    response
+}
+
+/// Refuses what is addressed to another host, and what another site has the browser send.
+pub(super) async fn same_host(
+    State(face): State<Shared>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match heard(&face.hosts, request.method(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => (StatusCode::FORBIDDEN, why).into_response(),
+    }
+}
+
+fn heard(hosts: &Hosts, method: &Method, headers: &HeaderMap) -> Result<(), &'static str> {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(&HOST).unwrap_or_default();
+    if !hosts.allow(host) {
+        return Err("this dashboard is not known under that host\n");
+    }
+    if method == Method::GET || method == Method::HEAD {
+        return Ok(());
+    }
+    // A browser sends the origin with every form that changes something.
+    let origin = text(&ORIGIN).unwrap_or_default();
+    let (_, from) = origin.split_once("://").unwrap_or_default();
+    if host.is_empty() || !from.eq_ignore_ascii_case(host) {
+        return Err("this request does not come from the dashboard's own pages\n");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_site_is_not_heard() {
+        let hosts = Hosts::These(vec!["127.0.0.1:1".into()]);
+        let check = |method: Method, host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, origin.parse().unwrap());
+            }
+            heard(&hosts, &method, &headers).is_ok()
+        };
+        assert!(check(Method::GET, "127.0.0.1:1", None));
+        assert!(!check(Method::GET, "evil.example:1", None));
+        assert!(!check(Method::GET, "127.0.0.1:2", None));
+        assert!(check(
+            Method::POST,
+            "127.0.0.1:1",
+            Some("http://127.0.0.1:1")
+        ));
+        assert!(!check(Method::POST, "127.0.0.1:1", None));
+        assert!(!check(Method::POST, "127.0.0.1:1", Some("null")));
+        assert!(!check(
+            Method::POST,
+            "127.0.0.1:1",
+            Some("http://127.0.0.1:2")
+        ));
+    }
+}

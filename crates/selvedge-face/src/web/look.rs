@@ -1,0 +1,247 @@
+//! The pages to look at.
+
+use axum::Extension;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use selvedge_core::machine::Run;
+use serde::Deserialize;
+
+use super::door::Inside;
+use super::respond::{Page, frame, page, trouble};
+use super::{Face, Shared};
+use crate::pages::{DiffPage, FleetPage, Frame, Here, StatsPage, TaskPage, TasksPage};
+use crate::reading::{Between, Diff, RawQuery, Slice, Story, Task, TaskQuery, Trouble};
+use crate::stats::{Figures, Since};
+use crate::text::line;
+
+/// A query that was read, whatever stands in it.
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+/// How much of what an agent printed is looked at for its last moments, in bytes.
+const LIVE_BYTES: u64 = 48 * 1024;
+
+fn said<T: Default>(asked: Asked<T>) -> T {
+    asked.map(|Query(query)| query).unwrap_or_default()
+}
+
+/// A trouble on its page.
+pub(super) fn on_page(inside: &Inside) -> impl Fn(Trouble) -> Response {
+    |error| trouble(Some(&inside.visitor), &error)
+}
+
+/// The frame of a page that tells news.
+async fn living(
+    face: &Face,
+    inside: &Inside,
+    title: &str,
+    here: Here,
+    task: Option<&str>,
+) -> Result<Frame, Response> {
+    let pulse = face.reading.pulse(&inside.visitor, task).await;
+    let pulse = pulse.map_err(on_page(inside))?;
+    let live = task.map_or_else(|| "/events".to_owned(), |id| format!("/events?task={id}"));
+    Ok(Frame {
+        live,
+        pulse,
+        ..frame(face, inside, title, here)
+    })
+}
+
+/// `GET /`.
+pub(super) async fn tasks(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+    asked: Asked<RawQuery>,
+) -> Page {
+    let query = TaskQuery::from(said(asked));
+    let frame = living(&face, &inside, "Tasks", Here::Tasks, None).await?;
+    let tasks = face.reading.tasks(&inside.visitor, &query).await;
+    let tasks = tasks.map_err(on_page(&inside))?;
+    let shown = TasksPage::new(frame, &query, &tasks, Timestamp::now());
+    Ok(page(StatusCode::OK, &shown))
+}
+
+/// One task, as its name in the address says.
+pub(super) async fn find(face: &Face, inside: &Inside, id: &str) -> Result<Task, Response> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !id.bytes().all(plain) || id.len() > 64 {
+        let error = Trouble::NotFound("that is no task's name".to_owned());
+        return Err(on_page(inside)(error));
+    }
+    let task = face.reading.task(&inside.visitor, id).await;
+    task.map_err(on_page(inside))
+}
+
+/// The run of a task that is one.
+pub(super) fn run_of<'a>(inside: &Inside, task: &'a Task) -> Result<&'a Run, Response> {
+    match &task.story {
+        Story::Run(run) => Ok(run),
+        Story::Untold => {
+            let error = Trouble::NotFound("it has not begun".to_owned());
+            Err(on_page(inside)(error))
+        }
+        Story::Plan { .. } => {
+            let error =
+                Trouble::NotFound("a plan has parts, each with a page of its own".to_owned());
+            Err(on_page(inside)(error))
+        }
+    }
+}
+
+/// `GET /tasks/{id}`.
+pub(super) async fn task(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+    Path(id): Path<String>,
+) -> Page {
+    let pulse = face.reading.pulse(&inside.visitor, Some(&id)).await;
+    let task = find(&face, &inside, &id).await?;
+    let title = line(&task.row.description, 60);
+    let frame = Frame {
+        live: format!("/events?task={}", task.row.id),
+        pulse: pulse.map_err(on_page(&inside))?,
+        ..frame(&face, &inside, &title, Here::Tasks)
+    };
+    let live = live(&face, &task).await;
+    let shown = TaskPage::new(frame, &task, live.as_ref(), Timestamp::now());
+    Ok(page(StatusCode::OK, &shown))
+}
+
+/// The end of what an open session printed. What cannot be read is left out: it is no evidence.
+async fn live(face: &Face, task: &Task) -> Option<Slice> {
+    let (run, output) = task.live.as_ref()?;
+    let known = face.reading.output(*run, output, 0, 0).await.ok()?;
+    let from = known.total.saturating_sub(LIVE_BYTES);
+    let length = usize::try_from(LIVE_BYTES).ok()?;
+    face.reading.output(*run, output, from, length).await.ok()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct From {
+    from: String,
+}
+
+/// An address that there is not.
+pub(super) async fn lost() -> Response {
+    let error = Trouble::NotFound("this address leads nowhere".to_owned());
+    trouble(None, &error)
+}
+
+/// `GET /tasks/{id}/attempts/{number}/diff`.
+pub(super) async fn attempt_diff(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+    Path((id, number)): Path<(String, u32)>,
+    asked: Asked<From>,
+) -> Page {
+    let task = find(&face, &inside, &id).await?;
+    let run = run_of(&inside, &task)?;
+    let since_start = said(asked).from == "start";
+    let between = if since_start {
+        Between::SinceStart(number)
+    } else {
+        Between::Attempt(number)
+    };
+    let diff = face.reading.diff(&task, run.run_id, between).await;
+    let diff = diff.map_err(on_page(&inside))?;
+    let base = format!("/tasks/{id}/attempts/{number}/diff");
+    let (heading, other) = if since_start {
+        let other = (base, format!("What attempt {number} changed"));
+        (format!("After attempt {number}, against the start"), other)
+    } else {
+        let other = (format!("{base}?from=start"), "Against the start".to_owned());
+        (format!("What attempt {number} changed"), other)
+    };
+    Ok(show_diff(
+        &face,
+        &inside,
+        &task,
+        heading,
+        vec![other],
+        &diff,
+    ))
+}
+
+/// `GET /tasks/{id}/diff`.
+pub(super) async fn whole_diff(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+    Path(id): Path<String>,
+) -> Page {
+    let task = find(&face, &inside, &id).await?;
+    let run = run_of(&inside, &task)?;
+    let diff = face.reading.diff(&task, run.run_id, Between::Whole).await;
+    let diff = diff.map_err(on_page(&inside))?;
+    let each = run.attempts.iter().map(|attempt| {
+        let number = attempt.run_number;
+        let address = format!("/tasks/{id}/attempts/{number}/diff");
+        (address, format!("Attempt {number}"))
+    });
+    let heading = "All that changed".to_owned();
+    Ok(show_diff(
+        &face,
+        &inside,
+        &task,
+        heading,
+        each.collect(),
+        &diff,
+    ))
+}
+
+fn show_diff(
+    face: &Face,
+    inside: &Inside,
+    task: &Task,
+    heading: String,
+    other: Vec<(String, String)>,
+    diff: &Diff,
+) -> Response {
+    let id = &task.row.id;
+    let back = (format!("/tasks/{id}"), line(&task.row.description, 80));
+    let frame = frame(face, inside, &heading, Here::Tasks);
+    let raw = format!("/tasks/{id}/download/patch");
+    let shown = DiffPage::new(frame, heading, back, other, raw, diff);
+    page(StatusCode::OK, &shown)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Days {
+    days: String,
+}
+
+/// `GET /stats`.
+pub(super) async fn stats(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+    asked: Asked<Days>,
+) -> Page {
+    let days = said(asked).days.parse().ok().filter(|days| *days <= 36_500);
+    let facts = face.reading.facts(&inside.visitor).await;
+    let facts = facts.map_err(on_page(&inside))?;
+    let since = Since::days(days, Timestamp::now());
+    let figures = Figures::of(&facts, since, &TimeZone::system());
+    let frame = frame(&face, &inside, "What the loop buys", Here::Stats);
+    let shown = StatsPage::new(frame, &figures, days);
+    Ok(page(StatusCode::OK, &shown))
+}
+
+/// `GET /fleet`.
+pub(super) async fn fleet(
+    State(face): State<Shared>,
+    Extension(inside): Extension<Inside>,
+) -> Page {
+    let fleet = face.reading.fleet(&inside.visitor).await;
+    let Some(fleet) = fleet.map_err(on_page(&inside))? else {
+        let error = Trouble::NotFound("there is one machine, and you sit at it".to_owned());
+        return Err(on_page(&inside)(error));
+    };
+    let frame = living(&face, &inside, "Fleet", Here::Fleet, None).await?;
+    let shown = FleetPage::new(frame, &fleet, Timestamp::now());
+    Ok(page(StatusCode::OK, &shown))
+}

@@ -1,0 +1,142 @@
+//! The dashboard over HTTP: which page stands at which address, who may see it, and what every answer
+//! says to the browser about what it may do. The same for `selvedge ui` and for the hub.
+//!
+//! Invariants: nothing but the door, the assets and the icon is answered to a stranger; nothing is
+//! changed without the visitor's own token in the form and an origin that is ours; no answer allows a
+//! script but ours, or a request to another host.
+
+#![expect(
+    clippy::result_large_err,
+    reason = "an answer is made once, and goes out whether it is the good one or not"
+)]
+
+mod actions;
+mod assets;
+mod door;
+mod events;
+mod headers;
+mod look;
+mod outputs;
+mod respond;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use futures_util::future::BoxFuture;
+
+use crate::reading::{Reading, Visitor};
+
+pub use headers::Hosts;
+
+/// Of the assets: their addresses change with it.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How a visitor comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entrance {
+    /// By a link with a token that works once.
+    Link,
+    /// By typing a token.
+    Token,
+}
+
+/// Who may come in.
+pub trait Gate: Send + Sync {
+    /// How a visitor comes in.
+    fn entrance(&self) -> Entrance;
+
+    /// The name of the cookie: another one for every dashboard that a browser may know under one host.
+    fn cookie(&self) -> &str;
+
+    /// Whether the cookie is for encrypted connections only.
+    fn is_secure(&self) -> bool;
+
+    /// Lets somebody in by what they brought; gives the cookie's value. `Err` says why not.
+    fn enter<'a>(&'a self, secret: &'a str, from: IpAddr) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Whom a cookie's value belongs to.
+    fn visitor<'a>(&'a self, cookie: &'a str, from: IpAddr) -> BoxFuture<'a, Option<Visitor>>;
+
+    /// Forgets a cookie's value, where that can be done.
+    fn leave<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
+}
+
+/// Everything that the pages need.
+pub struct Face {
+    /// Whoever keeps the runs.
+    pub reading: Arc<dyn Reading>,
+    /// Who may come in.
+    pub gate: Arc<dyn Gate>,
+    /// Under which names it may be addressed.
+    pub hosts: Hosts,
+    /// Whether there are machines to look at.
+    pub has_fleet: bool,
+}
+
+/// A face that several answers share.
+type Shared = Arc<Face>;
+
+/// The dashboard, with an answer for every address.
+pub fn whole(face: Face) -> Router {
+    let face = Arc::new(face);
+    let router = routes(&face).fallback(look::lost);
+    dressed(router, face)
+}
+
+/// The dashboard, to be merged with what else stands at the root.
+pub fn router(face: Face) -> Router {
+    let face = Arc::new(face);
+    dressed(routes(&face), face)
+}
+
+fn dressed(router: Router<Shared>, face: Shared) -> Router {
+    router
+        .layer(from_fn_with_state(face.clone(), headers::same_host))
+        .layer(from_fn(headers::strict))
+        .with_state(face)
+}
+
+fn routes(face: &Shared) -> Router<Shared> {
+    let task = "/tasks/{id}";
+    let attempt = "/tasks/{id}/attempts/{number}";
+    let inside = Router::new()
+        .route("/", get(look::tasks))
+        .route("/stats", get(look::stats))
+        .route("/fleet", get(look::fleet))
+        .route("/events", get(events::events))
+        .route(task, get(look::task))
+        .route(&format!("{task}/diff"), get(look::whole_diff))
+        .route(&format!("{task}/download/{{form}}"), get(outputs::download))
+        .route(
+            &format!("{task}/baseline/checks/{{check}}"),
+            get(outputs::baseline),
+        )
+        .route(
+            &format!("{task}/baseline/checks/{{check}}/raw"),
+            get(outputs::baseline_raw),
+        )
+        .route(&format!("{attempt}/diff"), get(look::attempt_diff))
+        .route(&format!("{attempt}/transcript"), get(outputs::transcript))
+        .route(
+            &format!("{attempt}/transcript/raw"),
+            get(outputs::transcript_raw),
+        )
+        .route(&format!("{attempt}/checks/{{check}}"), get(outputs::check))
+        .route(
+            &format!("{attempt}/checks/{{check}}/raw"),
+            get(outputs::check_raw),
+        )
+        .route(&format!("{task}/review"), post(actions::review))
+        .route(&format!("{task}/cancel"), post(actions::cancel))
+        .route(&format!("{task}/retry"), post(actions::retry))
+        .route("/logout", post(door::leave))
+        .route_layer(from_fn_with_state(face.clone(), door::guard));
+    Router::new()
+        .route("/login", get(door::look).post(door::enter))
+        .route("/assets/{name}", get(assets::asset))
+        .route("/favicon.ico", get(assets::icon))
+        .merge(inside)
+}

@@ -1,0 +1,262 @@
+//! A real browser: Debian's Chromium behind chromedriver, both in the test's own environment, spoken to
+//! in WebDriver. Small: what the tests of the dashboard need, and no more.
+
+mod keys;
+mod wire;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use self::wire::Wire;
+use crate::test_env::{Child, TestEnv};
+
+pub use keys::Key;
+
+/// How long anything on a page may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One browser with one window. It ends with the environment.
+#[derive(Debug)]
+pub struct Browser {
+    wire: Wire,
+    _driver: Child,
+}
+
+/// Where a text stands that is waited for, or an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tab(String);
+
+impl Browser {
+    /// Starts one. A machine without chromium and chromedriver fails the test: it never skips.
+    #[track_caller]
+    pub fn start(env: &TestEnv) -> Self {
+        let profile = tempfile::Builder::new()
+            .prefix("chromium-")
+            .tempdir_in(env.root());
+        let profile = profile.expect("a profile").keep();
+        let driver = env
+            .command("chromedriver")
+            .args(["--port=0", "--log-level=SEVERE"])
+            .patience(Duration::from_mins(5))
+            .spawn();
+        let said = "was started successfully on port ";
+        driver.wait_for_stdout(said);
+        driver.wait_for_stdout(".\n");
+        let stdout = driver.stdout();
+        let port = stdout
+            .split(said)
+            .nth(1)
+            .and_then(|rest| rest.split('.').next());
+        let port: u16 = port.and_then(|port| port.parse().ok()).expect("a port");
+        let wire = Wire::connect(port, &capabilities(&profile));
+        Self {
+            wire,
+            _driver: driver,
+        }
+    }
+
+    /// Opens an address, and waits until the page and its script are there.
+    #[track_caller]
+    pub fn go(&self, address: &str) {
+        self.wire.post("url", &json!({ "url": address }));
+    }
+
+    /// The address of the page.
+    pub fn address(&self) -> String {
+        text(&self.wire.get("url"))
+    }
+
+    /// Runs a function's body on the page; `arguments` are its arguments.
+    #[track_caller]
+    pub fn script(&self, body: &str, arguments: &[Value]) -> Value {
+        let call = json!({ "script": body, "args": arguments });
+        self.wire.post("execute/sync", &call)
+    }
+
+    /// Waits until an expression is true on the page.
+    #[track_caller]
+    pub fn wait_until(&self, expression: &str) {
+        let start = Instant::now();
+        let body = format!("return Boolean({expression})");
+        while self
+            .wire
+            .try_post("execute/sync", &json!({ "script": body, "args": [] }))
+            != Ok(Value::Bool(true))
+        {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "never so: {expression}\non {}:\n{}",
+                self.address(),
+                self.text("body")
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until an element's text holds another.
+    #[track_caller]
+    pub fn wait_for_text(&self, selector: &str, wanted: &str) {
+        let (selector, wanted) = (json!(selector), json!(wanted));
+        self.wait_until(&format!(
+            "document.querySelector({selector})?.innerText.includes({wanted})"
+        ));
+    }
+
+    /// The text of an element as it is seen; empty where there is none.
+    pub fn text(&self, selector: &str) -> String {
+        let body = "return document.querySelector(arguments[0])?.innerText ?? ''";
+        text(&self.script(body, &[json!(selector)]))
+    }
+
+    /// How many elements there are.
+    pub fn count(&self, selector: &str) -> u64 {
+        let body = "return document.querySelectorAll(arguments[0]).length";
+        let count = self.script(body, &[json!(selector)]);
+        count.as_u64().expect("a number")
+    }
+
+    /// Clicks an element as a person does.
+    #[track_caller]
+    pub fn click(&self, selector: &str) {
+        let element = self.element(selector);
+        self.wire
+            .post(&format!("element/{element}/click"), &json!({}));
+    }
+
+    /// Types into an element.
+    #[track_caller]
+    pub fn type_into(&self, selector: &str, what: &str) {
+        let element = self.element(selector);
+        let typed = json!({ "text": what });
+        self.wire.post(&format!("element/{element}/value"), &typed);
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub fn press(&self, keys: &[Key]) {
+        let strokes = keys.iter().flat_map(|key| {
+            let value = key.value();
+            ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": value }))
+        });
+        let strokes: Vec<Value> = strokes.collect();
+        let keyboard = json!({ "type": "key", "id": "keyboard", "actions": strokes });
+        self.wire.post("actions", &json!({ "actions": [keyboard] }));
+    }
+
+    /// What the window shows, as PNG.
+    pub fn screenshot(&self, whole_page: bool) -> Vec<u8> {
+        let shown = json!({ "format": "png", "captureBeyondViewport": whole_page });
+        let shot = self.devtools("Page.captureScreenshot", &shown);
+        wire::base64(shot["data"].as_str().expect("a picture"))
+    }
+
+    /// Whether the reader prefers dark pages.
+    pub fn prefer_dark(&self, dark: bool) {
+        let value = if dark { "dark" } else { "light" };
+        let feature = json!({ "name": "prefers-color-scheme", "value": value });
+        self.devtools(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": [feature] }),
+        );
+    }
+
+    /// How large the page may be, and whether it is a phone.
+    pub fn resize(&self, width: u32, height: u32, phone: bool) {
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// All addresses that were asked for since the last call, whatever for.
+    pub fn requested(&self) -> Vec<String> {
+        let log = self.wire.post("se/log", &json!({ "type": "performance" }));
+        let entries = log.as_array().cloned().unwrap_or_default();
+        let requests = entries.iter().filter_map(|entry| {
+            let message: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
+            let message = &message["message"];
+            let sent = message["method"] == "Network.requestWillBeSent";
+            sent.then(|| text(&message["params"]["request"]["url"]))
+        });
+        requests.collect()
+    }
+
+    /// What the page complained of since the last call.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.wire.post("se/log", &json!({ "type": "browser" }));
+        let entries = log.as_array().cloned().unwrap_or_default();
+        entries
+            .iter()
+            .map(|entry| text(&entry["message"]))
+            .collect()
+    }
+
+    /// Cookies of the page.
+    pub fn cookies(&self) -> Vec<Value> {
+        self.wire
+            .get("cookie")
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Opens another tab, and looks at it.
+    pub fn open_tab(&self) -> Tab {
+        let new = self.wire.post("window/new", &json!({ "type": "tab" }));
+        let tab = Tab(text(&new["handle"]));
+        self.look_at(&tab);
+        tab
+    }
+
+    /// The tab that is looked at.
+    pub fn tab(&self) -> Tab {
+        Tab(text(&self.wire.get("window")))
+    }
+
+    /// Looks at a tab.
+    pub fn look_at(&self, tab: &Tab) {
+        self.wire.post("window", &json!({ "handle": tab.0 }));
+    }
+
+    fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        let call = json!({ "cmd": command, "params": parameters });
+        self.wire.post("goog/cdp/execute", &call)
+    }
+
+    #[track_caller]
+    fn element(&self, selector: &str) -> String {
+        let find = json!({ "using": "css selector", "value": selector });
+        let found = self.wire.post("element", &find);
+        let named = found.as_object().and_then(|it| it.values().next());
+        text(named.expect("an element"))
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn capabilities(profile: &Path) -> Value {
+    let profile = format!("--user-data-dir={}", profile.display());
+    let arguments = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--disable-extensions",
+        "--window-size=1280,900",
+        profile.as_str(),
+    ];
+    json!({ "capabilities": { "alwaysMatch": {
+        "browserName": "chrome",
+        "goog:chromeOptions": { "args": arguments },
+        "goog:loggingPrefs": { "performance": "ALL", "browser": "ALL" },
+        "unhandledPromptBehavior": "ignore",
+    } } })
+}

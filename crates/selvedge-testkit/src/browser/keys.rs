@@ -1,0 +1,26 @@
+//! Keys, as WebDriver names them.
+
+/// A key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// One that writes a character.
+    Char(char),
+    /// Enter.
+    Enter,
+    /// Escape.
+    Escape,
+    /// Tab.
+    Tab,
+}
+
+impl Key {
+    pub(super) fn value(self) -> String {
+        let named = match self {
+            Self::Char(character) => character,
+            Self::Enter => '\u{e007}',
+            Self::Escape => '\u{e00c}',
+            Self::Tab => '\u{e004}',
+        };
+        named.to_string()
+    }
+}

@@ -1,0 +1,86 @@
+//! `selvedge stats`: what the loop buys, in a terminal or as JSON. The figures are the dashboard's.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use selvedge_core::model::exit_code;
+use selvedge_core::words::{cost, counted};
+use selvedge_face::stats::{Figures, Since, Table, tables};
+
+use super::{directory, environment};
+use crate::cli::StatsArgs;
+use crate::error::CliError;
+use crate::local::Home;
+use crate::output::{Format, json, one_line, style};
+use crate::ui::facts;
+
+pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
+    let home = Home::find(&environment())?;
+    let journal = home.journal_to_read()?;
+    let dir = args.dir.as_deref().map(|dir| directory(Some(dir)));
+    let facts = facts(&home, &journal, dir.transpose()?)?;
+    let since = Since::days(args.days, Timestamp::now());
+    let figures = Figures::of(&facts, since, &TimeZone::system());
+    match args.format {
+        Format::Json | Format::Jsonl => json::print(&figures),
+        Format::Human => anstream::print!("{}", human(&figures)),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn human(figures: &Figures) -> String {
+    let all = &figures.all;
+    if all.runs() == 0 {
+        return "no runs to count\n".to_owned();
+    }
+    let mut text = format!(
+        "{}, {}, {} altogether\n",
+        counted(all.runs(), "task"),
+        counted(all.attempts, "attempt"),
+        cost(all.cost()),
+    );
+    if let Some(each) = all.cost_per_rescue {
+        text += &format!(
+            "a rescue cost {} (all retries, by the tasks that they rescued)\n",
+            cost(each)
+        );
+    }
+    for table in tables(figures) {
+        text += &format!("\n{}\n{}", style::strong(&table.title), laid_out(&table));
+    }
+    text
+}
+
+/// Longest cell, in characters.
+const LONGEST: usize = 60;
+
+/// Columns side by side: the first to the left, the others to the right.
+fn laid_out(table: &Table) -> String {
+    let heading: Vec<String> = table.columns.iter().map(|it| (*it).to_owned()).collect();
+    let cut = |row: &Vec<String>| row.iter().map(|cell| one_line(cell, LONGEST)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(heading)
+        .chain(table.rows.iter().map(cut))
+        .collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let mut line = String::from(" ");
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            line += &if column == 0 {
+                format!(" {cell:<width$}")
+            } else {
+                format!("  {cell:>width$}")
+            };
+        }
+        let line = line.trim_end();
+        text += &if number == 0 {
+            format!("{}\n", style::dim(line))
+        } else {
+            format!("{line}\n")
+        };
+    }
+    text
+}

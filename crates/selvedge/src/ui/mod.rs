@@ -1,0 +1,73 @@
+//! The dashboard's view of the local journal. It only reads; what a person decides in a review is
+//! carried out by `selvedge review`, a program of its own as if they had typed it.
+
+mod held;
+mod link;
+mod reading;
+mod review;
+mod rows;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use selvedge_core::model::RunId;
+use selvedge_face::stats::RunFacts;
+use selvedge_store::{Journal, RunFilter, SqliteJournal};
+
+use crate::error::CliError;
+use crate::local::Home;
+
+pub(crate) use link::OneLink;
+pub(crate) use reading::LocalReading;
+
+/// Facts of runs that were looked at, by the last event that they were made from.
+type Known = HashMap<RunId, (u64, Option<RunFacts>)>;
+
+/// What is known of every run, for the statistics.
+pub(crate) fn facts(
+    home: &Home,
+    journal: &SqliteJournal,
+    workspace: Option<PathBuf>,
+) -> Result<Vec<RunFacts>, CliError> {
+    let filter = RunFilter {
+        workspace,
+        ..RunFilter::default()
+    };
+    facts_beside(home, journal, &filter, &mut Known::new())
+}
+
+/// The same, without looking again at runs that are as they were.
+fn facts_beside(
+    home: &Home,
+    journal: &SqliteJournal,
+    filter: &RunFilter,
+    known: &mut Known,
+) -> Result<Vec<RunFacts>, CliError> {
+    let runs = journal
+        .runs(filter, usize::from(u16::MAX) * 16, None)
+        .map_err(CliError::infrastructure)?;
+    let mut facts = Vec::with_capacity(runs.len());
+    for run in runs {
+        facts.extend(fact(home, journal, run.run_id, run.last_seq, known)?);
+    }
+    Ok(facts)
+}
+
+/// Of one run; nothing of a plan, which is made of runs.
+fn fact(
+    home: &Home,
+    journal: &SqliteJournal,
+    run: RunId,
+    last_seq: u64,
+    known: &mut Known,
+) -> Result<Option<RunFacts>, CliError> {
+    if let Some((seq, facts)) = known.get(&run)
+        && *seq == last_seq
+    {
+        return Ok(facts.clone());
+    }
+    let state = home.replay(journal, run)?;
+    let facts = state.run.as_ref().map(RunFacts::of);
+    known.insert(run, (last_seq, facts.clone()));
+    Ok(facts)
+}

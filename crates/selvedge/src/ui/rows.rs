@@ -1,0 +1,69 @@
+//! From the journal's summaries to the dashboard's rows.
+
+use std::path::Path;
+
+use selvedge_engine::workspace::file_name_for;
+use selvedge_face::reading::{Standing, TaskRow};
+use selvedge_store::{RunSummary, Standing as Stored, TaskHead};
+
+use super::held::Held;
+
+/// A summary as a row.
+pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &Held) -> TaskRow {
+    let task = summary.task.as_ref();
+    let text = |text: Option<&str>, else_: &str| text.unwrap_or(else_).to_owned();
+    TaskRow {
+        id: summary.run_id.to_string(),
+        short: summary.run_id.short(),
+        description: task.map_or_else(
+            || "(written by a later release)".to_owned(),
+            |task| cut(&task.description),
+        ),
+        agent: text(task.map(|task| task.agent.as_str()), "?"),
+        workspace: task.map_or_else(String::new, |task| {
+            task.workspace.to_string_lossy().into_owned()
+        }),
+        standing: standing(summary, state_directory, held),
+        attempts: summary.attempts,
+        max_attempts: task.map_or(0, |task| task.max_attempts),
+        cost: summary.cost,
+        tokens: None,
+        created_at: summary.created_at,
+        updated_at: summary.updated_at,
+        worker: None,
+        part_of: task.and_then(|task| task.part_of.clone()),
+    }
+}
+
+/// Says where a description goes on: a summary holds the beginning of one.
+fn cut(description: &str) -> String {
+    let goes_on = description.chars().count() >= TaskHead::DESCRIPTION;
+    format!("{description}{}", if goes_on { "…" } else { "" })
+}
+
+fn standing(summary: &RunSummary, state_directory: &Path, held: &Held) -> Standing {
+    match summary.standing {
+        Stored::Suspended => Standing::Suspended,
+        Stored::AwaitingReview => Standing::NeedsReview,
+        Stored::Finished { outcome } => Standing::Finished(outcome),
+        Stored::Open if is_at_work(summary, state_directory, held) => Standing::Running,
+        Stored::Open => Standing::Interrupted,
+    }
+}
+
+/// Whether a program holds the directory for this run, or for the plan that it is a part of.
+fn is_at_work(summary: &RunSummary, state_directory: &Path, held: &Held) -> bool {
+    let Some(task) = &summary.task else {
+        return false;
+    };
+    let name = file_name_for(&task.workspace) + ".lock";
+    let holder = held.by(&state_directory.join("locks").join(name));
+    let plan = task.part_of.as_ref().map(|part| part.plan);
+    match (holder, plan) {
+        (Some(run), plan) => {
+            run == summary.run_id.to_string() || plan.is_some_and(|plan| run == plan.to_string())
+        }
+        // The parts of a contest work in copies, which nobody else knows of.
+        (None, plan) => plan.is_some(),
+    }
+}

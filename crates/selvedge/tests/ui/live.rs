@@ -1,0 +1,86 @@
+//! A run that is watched while it goes on, from a page that nobody reloads.
+
+use serde_json::json;
+
+use crate::stage::{agents, ending, enter, newest, populated, serve, stage, write};
+
+#[test]
+fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
+    let env = stage();
+    let gate = |name: &str| env.root().join(name).display().to_string();
+    let script = json!([
+        [{ "say": "First I look around." }, { "wait_for_file": gate("go-1") }, write("answer", "41\n"), ending(0.01)],
+        [{ "say": "It must be another number." }, { "wait_for_file": gate("go-2") }, write("answer", "42\n"), ending(0.02)],
+    ]);
+    agents(&env, &[("slow", script)]);
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    browser.wait_for_text("#nothing", "No tasks yet");
+    let list = browser.tab();
+    // A mark that a reload would wipe out.
+    browser.script("window.before = true", &[]);
+
+    let task = "Write the answer to everything into `answer`";
+    let run = env.spawn([
+        "run",
+        task,
+        "--agent",
+        "slow",
+        "--check",
+        "grep -q 42 answer",
+    ]);
+    browser.wait_for_text("#tasks", "running");
+    assert_eq!(browser.script("return window.before", &[]), json!(true));
+
+    let id = newest(&env);
+    browser.open_tab();
+    browser.go(&format!("{}/tasks/{id}", ui.origin));
+    browser.script("window.before = true", &[]);
+    browser.wait_for_text("#doing", "The agent is at work");
+    browser.wait_for_text("#live", "First I look around.");
+    std::fs::write(gate("go-1"), "").unwrap();
+    browser.wait_for_text("#attempt-1", "0 of");
+    browser.wait_for_text("#live", "It must be another number.");
+    browser.wait_for_text("#grid", "attempt 2");
+    // What the reader unfolds stays so, whatever happens.
+    browser.click("#prompt-2 summary");
+    browser.wait_for_text("#prompt-2", "grep -q 42 answer");
+    std::fs::write(gate("go-2"), "").unwrap();
+    browser.wait_for_text(".title .badge", "verified");
+    assert_eq!(browser.script("return window.before", &[]), json!(true));
+    browser.wait_until("document.querySelector('#prompt-2').open");
+    run.wait().assert_success();
+
+    browser.look_at(&list);
+    browser.wait_for_text("#tasks", "verified");
+    browser.wait_for_text("#tasks", "2/3 attempts");
+    assert_eq!(browser.script("return window.before", &[]), json!(true));
+}
+
+#[test]
+fn a_review_is_decided_on_the_page() {
+    let env = populated();
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    browser.click("#groups a[data-key=review]");
+    browser.wait_until("location.search === '?state=review'");
+    browser.click("tr.row a.go");
+    browser.wait_for_text("#review", "A person has to decide");
+    browser.click("#review button[value=reject]");
+    browser.wait_for_text("main", "say why you reject it");
+    browser.go(&format!("{}/?state=review", ui.origin));
+    browser.click("tr.row a.go");
+    browser.type_into(
+        "#why",
+        "Skipping it is fine: <b>the next task</b> removes it.",
+    );
+    browser.click("#review button[value=accept]");
+    browser.wait_for_text(".title .badge", "verified");
+    assert_eq!(browser.count("#review"), 0);
+    let listed = env
+        .selvedge(["list", "--format", "json"])
+        .run()
+        .stdout
+        .clone();
+    assert!(!listed.contains("awaiting_review"), "{listed}");
+}

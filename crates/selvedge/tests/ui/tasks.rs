@@ -1,0 +1,126 @@
+//! The list, one task, and what the loop buys.
+
+use selvedge_testkit::Key;
+use serde_json::json;
+
+use crate::stage::{enter, populated, serve};
+
+#[test]
+fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
+    let env = populated();
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    assert_eq!(browser.count("tr.row"), 6);
+    assert!(browser.text("#tasks").contains("2/3 attempts"));
+
+    browser.click("#groups a[data-key=verified]");
+    browser.wait_until("location.search === '?state=verified'");
+    browser.wait_for_text("#count", "3 tasks");
+    browser.press(&[Key::Char('/')]);
+    browser.wait_until("document.activeElement.id === 'search'");
+    browser.type_into("#search", "FRIENDLY\u{e007}");
+    browser.wait_until("location.search.includes('q=FRIENDLY')");
+    browser.wait_for_text("#count", "1 task");
+    assert!(
+        browser.address().contains("state=verified"),
+        "both hold at once"
+    );
+    browser.script("location.reload()", &[]);
+    browser.wait_for_text("#count", "1 task");
+
+    browser.press(&[Key::Char('u')]);
+    browser
+        .wait_until("location.search === '' && document.querySelectorAll('tr.row').length === 6");
+    browser.press(&[
+        Key::Char('j'),
+        Key::Char('j'),
+        Key::Char('j'),
+        Key::Char('k'),
+    ]);
+    let second = "document.activeElement === document.querySelectorAll('tr.row a.go')[1]";
+    browser.wait_until(second);
+    browser.press(&[Key::Char('?')]);
+    browser.wait_until("document.querySelector('#keys').open");
+    browser.press(&[Key::Escape]);
+    browser.wait_until("!document.querySelector('#keys').open");
+    browser.wait_until(second);
+    browser.press(&[Key::Enter]);
+    browser.wait_until("location.pathname.startsWith('/tasks/')");
+}
+
+#[test]
+fn one_task_shows_what_changed_between_its_attempts() {
+    let env = populated();
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    browser.go(&format!("{}/?q=friendly", ui.origin));
+    browser.click("tr.row a.go");
+    browser.wait_for_text("h1", "friendly");
+    let grid = browser.script(
+        "return [...document.querySelectorAll('.grid tbody tr:first-child td')].map(it => it.className)",
+        &[],
+    );
+    assert_eq!(
+        grid,
+        json!(["k-fail", "k-fail", "k-pass"]),
+        "before, first, second"
+    );
+    assert!(
+        browser.text("#costs").contains("$0.0475"),
+        "{}",
+        browser.text("#costs")
+    );
+    let second = browser.text("#attempt-2");
+    assert!(second.contains("fixed"), "{second}");
+    browser.click("#prompt-2 summary");
+    browser.wait_for_text("#prompt-2", "VERIFICATION RETRY 1/2");
+    browser.click("#attempt-1 > summary");
+    browser.wait_for_text("#attempt-1", "expected hello");
+    browser.click("#attempt-1 .check a.more");
+    browser.wait_for_text("#output", "FAILED");
+    assert_eq!(browser.count("#output span.f1"), 1, "colours are classes");
+    browser.click(".crumbs a[href^='/tasks/']");
+    browser.wait_for_text("h1", "friendly");
+    browser.click("#attempt-2 a[href$='/diff']");
+    browser.wait_for_text(".d-removed", "helo");
+    browser.wait_for_text(".d-added", "hello");
+}
+
+#[test]
+fn the_page_and_the_terminal_tell_the_same_figures() {
+    let env = populated();
+    let ui = serve(&env);
+    let figures = env.selvedge(["stats", "--format", "json"]).run().json();
+    let all = &figures["all"];
+    let runs = |ending: &str| all[ending]["runs"].as_u64().unwrap();
+    let endings = [
+        "first_attempt",
+        "rescued",
+        "not_rescued",
+        "by_a_person",
+        "not_judged",
+    ];
+    assert_eq!(endings.map(runs), [1, 2, 1, 1, 1], "{all}");
+    // One retry of the rescued, two of the one that was not; the demo's costs nothing.
+    let retries = all["retries"]["cost"]["micro_usd"].as_u64().unwrap();
+    assert_eq!(all["cost_per_rescue"]["micro_usd"], retries / 2);
+
+    let browser = enter(&env, &ui);
+    browser.go(&format!("{}/stats", ui.origin));
+    let page = browser.text("main");
+    let terminal = env.selvedge(["stats"]).run().stdout.clone();
+    for line in terminal.lines().filter(|line| line.starts_with("  ")) {
+        for cell in line
+            .trim()
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+        {
+            assert!(
+                page.contains(cell),
+                "`{cell}` is missing on the page:\n{page}"
+            );
+        }
+    }
+    assert!(browser.count("svg[role=img][aria-label]") >= 2);
+}
