@@ -74,7 +74,19 @@ fn says_passed(text: &str) -> bool {
 
 /// Whether the command before this line has ended with a failure, by what the line says.
 fn has_failed(text: &str) -> bool {
-    text.len() < 400 && FAILED.is_match(text)
+    // Nearly every line that speaks of an error begins in another way, and names no code.
+    let may = matches!(
+        text.as_bytes(),
+        [
+            b'T' | b'#' | b'E' | b'g' | b'm' | b'n' | b'J' | b'B' | b'F' | b'[' | b'r',
+            ..
+        ]
+    ) || text.starts_with("error: ")
+        || text.starts_with("error C")
+        || ["code", "status", "ELIFECYCLE"]
+            .iter()
+            .any(|word| text.contains(word));
+    may && text.len() < 400 && FAILED.is_match(text)
 }
 
 /// Whether a CI service wrote the line for itself: folds, groups and clocks that nobody reads.

@@ -175,7 +175,9 @@ impl Telling {
     /// What a line says, and how often lines like it came before.
     #[inline]
     fn judge(&mut self, line: &Line<'_>, claim: Claim) -> Seen {
-        if claim == Claim::Noise || !line.signals.intersects(SIGNALS) {
+        // Where no more failures are kept, what a format reads of one more is not weighed either.
+        let read = claim == Claim::Noise || claim == Claim::Evidence && !line.asked.texts;
+        if read || !line.signals.intersects(SIGNALS) {
             return Seen {
                 weight: 0,
                 boundary: self.boundary(line),

@@ -78,7 +78,7 @@ impl Format for Diagnostic {
         if last.is_some() && is_total_of_ruff(line.text) {
             self.close(findings);
             findings.rename(self.first, FLAKE8, RUFF);
-            return Claim::Noise;
+            return Claim::Foreign;
         }
         if let Some(place) = line.text.strip_suffix(":   required from here") {
             self.required = file_and_line(place).map(|(file, line)| (file.to_owned(), line));

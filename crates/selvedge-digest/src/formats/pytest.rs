@@ -151,7 +151,7 @@ impl Pytest {
             self.end_draft();
             if self.pending.len() >= PENDING {
                 self.beyond.sections += 1;
-                return Claim::Evidence;
+                return Claim::Noise;
             }
             let name = [
                 "ERROR at setup of ",
@@ -177,8 +177,9 @@ impl Pytest {
             return Claim::Foreign;
         }
         let Some(draft) = &mut self.draft else {
+            // Of a failure that is only counted.
             return if self.beyond.sections > 0 {
-                Claim::Evidence
+                Claim::Noise
             } else {
                 Claim::Foreign
             };
