@@ -1252,7 +1252,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --sandbox --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1311,6 +1311,10 @@ _selvedge() {
                     return 0
                     ;;
                 --max-turns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1576,7 +1580,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --since --verification-timeout --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --since --verification-timeout --sandbox --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1591,6 +1595,10 @@ _selvedge() {
                     return 0
                     ;;
                 --verification-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -61,6 +61,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-t
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-cost -d 'Cap on the cost of the whole run' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-turns -d 'Cap on the model turns of each session, where the agent counts them' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sandbox -d 'Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock` or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l repo -d 'Work in a clone of this repository: a URL, `user@host:path` or a folder. The branch `selvedge/RUN` stays in the clone, or goes back with --push' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l rev -d 'The branch, tag or commit that the clone begins from [default: what is checked out there]' -r
@@ -97,6 +98,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock` or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'

@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, EffectId, EffectKind, GateReport, MicroUsd, SessionOutcome,
+    Baseline, CheckStatus, EffectId, EffectKind, GateReport, MicroUsd, Sandbox, SessionOutcome,
     SessionStatus, SnapshotMoment, Step, Timestamp, TreeId,
 };
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
 use crate::gates::{BaselineRun, Gate, Place, Remembered, Trees, Verification, verify};
 use crate::process::Supervisor;
+use crate::sandbox::{Steering, held};
 use crate::workspace::{self, Workspace, WorkspaceError};
 
 /// Where a run's effects take place.
@@ -198,7 +199,15 @@ impl Site {
             // While the agent works; nothing waits for it.
             drop(tokio::task::spawn_blocking(Protection::prepare));
         }
-        agent_for(agent).run(&request, progress, cancel).await
+        let before = Steering::note(&run.spec.workspace);
+        let outcome = agent_for(agent).run(&request, progress, cancel).await;
+        SessionOutcome {
+            sandbox: Some(Sandbox {
+                put_back: before.put_back(),
+                ..held(&self.agents)
+            }),
+            ..outcome
+        }
     }
 
     async fn baseline(

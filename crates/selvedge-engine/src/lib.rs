@@ -8,6 +8,7 @@ pub mod agents;
 pub mod checkout;
 pub mod checks;
 pub mod process;
+pub mod sandbox;
 pub mod syntax;
 pub mod workspace;
 

@@ -41,6 +41,7 @@ const COMMIT_DATE: &str = "2000-01-01T00:00:00Z";
 pub struct TestEnv {
     binary: PathBuf,
     root: PathBuf,
+    sandbox: &'static str,
     _directory: TempDir,
 }
 
@@ -68,8 +69,17 @@ impl TestEnv {
         Self {
             binary: binary.into(),
             root,
+            sandbox: "none",
             _directory: directory,
         }
+    }
+
+    /// Puts what the program under test runs behind walls, which it is not otherwise: most tests look
+    /// at what agents and checks leave outside of the workspace.
+    #[must_use]
+    pub fn behind(mut self, backend: &'static str) -> Self {
+        self.sandbox = backend;
+        self
     }
 
     /// The directory that holds all the others.
@@ -162,6 +172,7 @@ impl TestEnv {
             ("LANG", "C.UTF-8"),
             ("NO_COLOR", "1"),
             ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("SELVEDGE_SANDBOX_BACKEND", self.sandbox),
         ]);
         for (name, directory) in [
             ("HOME", "home"),

@@ -157,6 +157,10 @@ pub(crate) struct VerifyArgs {
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,
+    /// Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock` or `none`
+    /// [default: auto].
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) sandbox: Option<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

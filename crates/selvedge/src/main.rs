@@ -1,9 +1,9 @@
 //! The `selvedge` program.
 //!
-//! Three hidden faces come first, before anything is parsed or allocated for: the supervisor of a
-//! process tree, which must start in about a millisecond, the parsers that a hostile file may bring
-//! down, and the scripted agent that the demo and the tests use. Everything else is the command line in [`cli`], one file a command in
-//! [`commands`].
+//! Hidden faces come first, before anything is parsed or allocated for: the supervisor of a process
+//! tree, which must start in about a millisecond, the one that puts walls around itself and becomes a
+//! program, the parsers that a hostile file may bring down, and the scripted agent that the demo and
+//! the tests use. Everything else is the command line in [`cli`], one file a command in [`commands`].
 
 mod attest;
 mod cli;
@@ -20,6 +20,7 @@ mod output;
 mod scripted_agent;
 mod settings;
 mod ui;
+mod walls;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("__supervise") => return selvedge_engine::process::supervisor::main(),
+        Some("__wall") => return selvedge_engine::sandbox::face(),
+        Some("__wall-probe") => {
+            return selvedge_engine::sandbox::probe_face(args.get(2..).unwrap_or_default());
+        }
         Some("__parse") => return selvedge_engine::syntax::face(),
         Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
         _ => {}

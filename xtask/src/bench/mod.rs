@@ -13,6 +13,7 @@ mod selvedge;
 mod start;
 pub(crate) mod table;
 mod timing;
+mod walls;
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -53,7 +54,7 @@ struct Wish<'a> {
 /// One part of the table.
 type Part = fn(&Selvedge, Size, &mut Table) -> Done;
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("start", |selvedge, _, table| {
         start::measure(selvedge, table)
     }),
@@ -65,6 +66,9 @@ const PARTS: [(&str, Part); 6] = [
     }),
     ("green", |selvedge, _, table| {
         green::measure(selvedge, table)
+    }),
+    ("walls", |selvedge, _, table| {
+        walls::measure(selvedge, table)
     }),
     ("digest", digest::measure),
     ("memory", memory::measure),

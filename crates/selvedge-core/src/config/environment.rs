@@ -47,6 +47,10 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ),
     ("SELVEDGE_WORKSPACE_ON_EXHAUSTED", "workspace.on_exhausted"),
     ("SELVEDGE_GUARD_POLICY", "guard.policy"),
+    ("SELVEDGE_SANDBOX_BACKEND", "sandbox.backend"),
+    ("SELVEDGE_SANDBOX_REQUIRED", "sandbox.required"),
+    ("SELVEDGE_SANDBOX_AGENTS", "sandbox.agents"),
+    ("SELVEDGE_SANDBOX_CHECKS", "sandbox.checks"),
     (
         "SELVEDGE_VERIFICATION_RERUN_FAILED",
         "verification.rerun_failed",

@@ -40,6 +40,8 @@ pub struct Flags {
     pub max_cost: Option<f64>,
     /// `--max-turns N`
     pub max_turns: Option<u32>,
+    /// `--sandbox auto|bubblewrap|landlock|none`
+    pub sandbox: Option<String>,
 }
 
 impl Layer {
@@ -91,6 +93,7 @@ impl Layer {
             flags.max_cost.map(toml::Value::Float),
         );
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
+        set("--sandbox", "sandbox.backend", text(&flags.sandbox));
         if !flags.judges.is_empty() {
             let judges = names("--judge", &flags.judges);
             layer.tree.set(&Key::dotted("judging.judges"), judges);

@@ -14,8 +14,8 @@ use super::suggest;
 use super::tree::{Node, Value};
 use crate::guard::{Globs, Protection, Rule};
 use crate::model::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SessionLimits,
-    Step, SyntaxRules, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SandboxSpec,
+    SessionLimits, Step, SyntaxRules, VoteMode,
 };
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
@@ -72,6 +72,8 @@ pub struct Resolved {
     pub protect: Vec<Rule>,
     /// Globs of protected files that may be changed all the same.
     pub allow: Vec<String>,
+    /// What stands between the sessions and the rest of the machine.
+    pub sandbox: SandboxSpec,
     /// What was ignored, and what was probably meant.
     pub warnings: Vec<Diagnostic>,
     pub(super) tree: Node,
@@ -146,6 +148,7 @@ fn in_words_of_toml(message: &str) -> String {
 /// (they are shown before they run), but what of a person's environment they see is the person's
 /// to say.
 fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
+    keeps_the_walls(layer)?;
     let Some(Value::Table(agents)) = layer.at(&Key::dotted("agents")).map(|node| &node.value)
     else {
         return Ok(());
@@ -163,6 +166,32 @@ fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
                 format!("set [agents.{name}.env] in your own ~/.config/selvedge/config.toml");
             return Err(ConfigError(
                 Diagnostic::new(from.key_place.clone(), message).hint(hint),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The walls stand against what the repository holds as well: its file may make them narrower only.
+fn keeps_the_walls(layer: &Node) -> Result<(), ConfigError> {
+    let Some(Value::Table(keys)) = layer.at(&Key::dotted("sandbox")).map(|node| &node.value) else {
+        return Ok(());
+    };
+    for (name, node) in keys {
+        let value = node.to_toml();
+        let narrows = match name.as_str() {
+            "required" => value.as_bool() == Some(true),
+            "agents" | "checks" => value.as_str() == Some("strict"),
+            _ => false,
+        };
+        let is_known =
+            ["backend", "required", "agents", "checks", "writable"].contains(&name.as_str());
+        if is_known && !narrows && node.place.source.is_repository() {
+            let message =
+                format!("a repository's file may not widen the walls with `sandbox.{name}`");
+            let hint = "set it in your own ~/.config/selvedge/config.toml, or use --sandbox";
+            return Err(ConfigError(
+                Diagnostic::new(node.key_place.clone(), &message).hint(hint.to_owned()),
             ));
         }
     }
@@ -246,6 +275,13 @@ impl Resolved {
             on_exhausted: config.workspace.on_exhausted,
             protect,
             allow: config.guard.allow,
+            sandbox: SandboxSpec {
+                backend: config.sandbox.backend,
+                required: config.sandbox.required,
+                agents: config.sandbox.agents,
+                checks: config.sandbox.checks,
+                writable: config.sandbox.writable,
+            },
             warnings,
             tree,
         })

@@ -10,7 +10,9 @@ use super::agent::Agent;
 use super::check::Check;
 use super::values::{Dollars, HumanDuration, Retries, Share, Whole};
 use crate::guard::Policy;
-use crate::model::{BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, VoteMode};
+use crate::model::{
+    Backend, BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, Profile, VoteMode,
+};
 
 /// A `selvedge.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,6 +26,7 @@ pub(super) struct Config {
     pub(super) budget: Budget,
     pub(super) workspace: Workspace,
     pub(super) guard: Guard,
+    pub(super) sandbox: Sandbox,
     #[serde(default)]
     pub(super) checks: Vec<Check>,
     pub(super) agents: BTreeMap<String, Agent>,
@@ -84,4 +87,14 @@ pub(super) struct Workspace {
     pub(super) snapshots: bool,
     pub(super) between_attempts: BetweenAttempts,
     pub(super) on_exhausted: OnExhausted,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Sandbox {
+    pub(super) backend: Backend,
+    pub(super) required: bool,
+    pub(super) agents: Profile,
+    pub(super) checks: Profile,
+    pub(super) writable: Vec<String>,
 }

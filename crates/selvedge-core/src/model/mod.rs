@@ -15,6 +15,7 @@ mod plugin;
 mod processes;
 mod report;
 mod result;
+mod sandbox;
 mod session;
 mod spec;
 mod task;
@@ -35,6 +36,7 @@ pub use report::{
     Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
+pub use sandbox::{Backend, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
 use super::processes::Processes;
+use super::sandbox::Sandbox;
 use super::task::{Step, StepKind};
 use crate::guard::{Finding, Strength};
 
@@ -296,6 +297,9 @@ pub struct Report {
     /// What the guard noticed, where there are snapshots to compare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardReport>,
+    /// What stood around the checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// The tree that was judged, where there was a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,

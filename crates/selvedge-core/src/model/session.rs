@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::money::{Cost, MicroUsd, Usage};
 use super::processes::Processes;
 use super::report::OutputRef;
+use super::sandbox::Sandbox;
 
 /// How the session ended, as the agent's own records and our two clocks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -125,6 +126,9 @@ pub struct SessionOutcome {
     /// What became of its processes; absent where it started none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Processes>,
+    /// What stood around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// The full transcript on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<OutputRef>,
@@ -150,6 +154,7 @@ impl SessionOutcome {
             unknown_records: 0,
             duration_ms: 0,
             processes: None,
+            sandbox: None,
             transcript: None,
         }
     }

@@ -10,6 +10,7 @@ use super::agent::AgentKind;
 use super::gate::Judging;
 use super::ids::{RunId, TaskId};
 use super::money::MicroUsd;
+use super::sandbox::SandboxSpec;
 use super::task::Step;
 use crate::guard::Rule;
 
@@ -229,6 +230,9 @@ pub struct RunSpec {
     pub allow: Vec<String>,
     /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
     pub snapshots: bool,
+    /// What stands between the sessions and the rest of the machine.
+    #[serde(default)]
+    pub sandbox: SandboxSpec,
     /// The program that froze this.
     pub selvedge_version: String,
 }

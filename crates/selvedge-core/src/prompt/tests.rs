@@ -54,6 +54,7 @@ fn spec() -> RunSpec {
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: false,
+        sandbox: crate::model::SandboxSpec::default(),
         selvedge_version: "test".into(),
     }
 }
@@ -88,6 +89,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             checks: checks.to_vec(),
             gates: Vec::new(),
             guard: None,
+            sandbox: None,
             tree: None,
             started_at: Timestamp::UNIX_EPOCH,
             duration_ms: 1,

@@ -79,7 +79,13 @@ impl Program for CodexExec {
             ]);
             argv.push(schema_file(request).to_string_lossy().into_owned());
         } else if !takes_over {
-            argv.push("--sandbox=workspace-write".to_owned());
+            // Behind walls of ours its own cannot always be built, and then its commands do not run
+            // and it does not say so: the flag is meant for that.
+            let own = match request.supervisor.walls() {
+                Some(_) => "--dangerously-bypass-approvals-and-sandbox",
+                None => "--sandbox=workspace-write",
+            };
+            argv.push(own.to_owned());
         }
         // The prompt comes on standard input.
         argv.push("-".to_owned());

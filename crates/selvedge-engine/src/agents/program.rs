@@ -66,6 +66,7 @@ pub(super) async fn run<C: Consumer + 'static>(
         streams: launch.streams,
         stop: launch.stop,
         lock: Some(request.lock.clone()),
+        agent: Some(request.agent.kind),
         ..Command::new(
             launch.argv.into_iter().map(Into::into).collect(),
             &request.workspace,

@@ -19,6 +19,7 @@ use super::execution::{Executed, Execution};
 use super::place::inside;
 use super::reports::{Awaited, Told};
 use super::{Check, CheckAborted, Finding, Scene, runners};
+use crate::sandbox::{self, Walls};
 
 pub(super) struct CommandCheck {
     line: String,
@@ -72,9 +73,10 @@ impl CommandCheck {
             cwd,
             events: false,
             search: None,
+            opens: None,
         };
         let executed = execution.run(&scene, cancel).await?;
-        Ok(self.judge(executed, "its runner", Told::Nothing))
+        Ok(self.judge(&scene, executed, "its runner", Told::Nothing))
     }
 
     /// Executes it with a report, where it is a runner that writes one. None also where the runner
@@ -104,6 +106,7 @@ impl CommandCheck {
             cwd: cwd.to_owned(),
             events: awaited.is_output(),
             search: awaited.search(),
+            opens: Some(awaited.folder().to_owned()),
         };
         let executed = execution.run(scene, cancel).await?;
         let printed = executed.tests();
@@ -114,10 +117,10 @@ impl CommandCheck {
         let refused = executed.finding.status == CheckStatus::Fail
             && told == Told::Missing
             && call.is_refused(&executed.finding.output);
-        Ok((!refused).then(|| self.judge(executed, call.row.runner, told)))
+        Ok((!refused).then(|| self.judge(scene, executed, call.row.runner, told)))
     }
 
-    fn judge(&self, executed: Executed, runner: &str, told: Told) -> Finding {
+    fn judge(&self, scene: &Scene, executed: Executed, runner: &str, told: Told) -> Finding {
         let printed = executed.tests();
         let mut finding = executed.finding;
         let weighed = weigh(runner, printed, told);
@@ -132,7 +135,7 @@ impl CommandCheck {
             status => {
                 finding.analysis = executed.analysis;
                 if let Some(ending) = executed.ending.filter(|_| status == CheckStatus::Fail) {
-                    excuse(&mut finding, ending);
+                    excuse(&mut finding, ending, scene.supervisor.walls());
                 }
             }
         }
@@ -140,13 +143,16 @@ impl CommandCheck {
     }
 }
 
-/// A failure that the machine is to blame for is none of the work's: the check could not be run.
-fn excuse(finding: &mut Finding, ending: Ending) {
+/// A failure that the machine or the walls are to blame for is none of the work's: the check could
+/// not be run.
+fn excuse(finding: &mut Finding, ending: Ending, walls: Option<&Walls>) {
     let failed = |tests: &TestSummary| tests.complete && tests.failed > 0;
-    if finding.tests.as_ref().is_some_and(failed) {
+    let by_walls = walls.and_then(|walls| sandbox::blame(walls, &finding.output));
+    if by_walls.is_none() && finding.tests.as_ref().is_some_and(failed) {
         return;
     }
-    if let Some(cause) = infrastructure::cause(ending, &finding.output) {
+    let by_machine = || infrastructure::cause(ending, &finding.output).map(str::to_owned);
+    if let Some(cause) = by_walls.or_else(by_machine) {
         let said = finding.reason.take().unwrap_or_default();
         finding.status = CheckStatus::Error;
         finding.reason = Some(format!("{said}: {cause}"));

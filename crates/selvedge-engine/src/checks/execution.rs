@@ -33,6 +33,8 @@ pub(super) struct Execution<'a> {
     pub(super) events: bool,
     /// A variable that names folders to search, and a folder that comes first.
     pub(super) search: Option<(&'static str, PathBuf)>,
+    /// A folder of ours that it writes to.
+    pub(super) opens: Option<PathBuf>,
 }
 
 /// What came of it.
@@ -126,6 +128,7 @@ impl Execution<'_> {
             streams: Streams::Merged,
             lock: Some(scene.lock.clone()),
             grace: GRACE,
+            opens: self.opens.iter().cloned().collect(),
             ..Command::new(argv, self.cwd.clone(), scene.tag.clone())
         }
     }

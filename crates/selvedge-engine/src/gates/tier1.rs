@@ -11,8 +11,8 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, SessionOutcome,
-    Step, StepKind, SyntaxRules, TaskId, Timestamp, VerificationPlan,
+    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Sandbox,
+    SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp, VerificationPlan,
 };
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ use super::trees::{Trees, settle};
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding};
 use crate::process::Supervisor;
+use crate::sandbox::{Steering, held};
 
 /// What the look at the attempt's changes is called.
 const CHANGED_FILES: &str = "changed files";
@@ -96,6 +97,7 @@ pub async fn verify(
     };
     let mut trees = verification.trees.clone();
     let guard = verification.guard(trees.as_mut()).await?;
+    let before = Steering::note(&verification.workspace);
     let place = verification.place();
     let deadline = Instant::now() + verification.limit;
     let (findings, changed) = futures_util::try_join!(
@@ -135,6 +137,10 @@ pub async fn verify(
         checks,
         summary,
         guard,
+        sandbox: Some(Sandbox {
+            put_back: before.put_back(),
+            ..held(&verification.supervisor)
+        }),
         tree: trees.map(|trees| trees.judged),
         duration_ms: millis(began.elapsed()),
         ..empty(verification, status)
@@ -325,6 +331,7 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         checks: Vec::new(),
         gates: Vec::new(),
         guard: None,
+        sandbox: None,
         tree: verification
             .trees
             .as_ref()

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use selvedge_core::model::AgentKind;
+
 use super::pool::Pool;
+use crate::sandbox::Walls;
 
 /// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
 /// [`sweep`](super::sweep) finds a tree whose supervisor died.
@@ -23,6 +26,8 @@ pub struct Supervisor {
     /// The arguments that make it call the supervisor.
     pub args: Vec<OsString>,
     pub(super) pool: Pool,
+    /// What stands around every program that it starts.
+    pub(super) walls: Option<Walls>,
 }
 
 impl Supervisor {
@@ -32,7 +37,20 @@ impl Supervisor {
             program: program.into(),
             args: args.into_iter().collect(),
             pool: Pool::default(),
+            walls: None,
         }
+    }
+
+    /// The same, with walls around every program that it starts.
+    #[must_use]
+    pub fn within(mut self, walls: Option<Walls>) -> Self {
+        self.walls = walls;
+        self
+    }
+
+    /// What stands around every program that it starts.
+    pub fn walls(&self) -> Option<&Walls> {
+        self.walls.as_ref()
     }
 
     /// Ends the supervisors that wait for another session, and waits until they are gone.
@@ -77,6 +95,10 @@ pub struct Command {
     pub grace: Duration,
     /// How long that which outlives the program may take, once asked to end, until it is killed.
     pub leftover_grace: Duration,
+    /// Which agent it is; none for anything else. Walls let an agent reach its own credential.
+    pub agent: Option<AgentKind>,
+    /// Folders of ours that it writes to, whatever walls there are.
+    pub opens: Vec<PathBuf>,
 }
 
 impl Command {
@@ -94,6 +116,8 @@ impl Command {
             stop: StopSignal::Terminate,
             grace: Duration::from_secs(5),
             leftover_grace: Duration::from_millis(500),
+            agent: None,
+            opens: Vec::new(),
         }
     }
 }

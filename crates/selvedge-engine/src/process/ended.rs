@@ -163,6 +163,8 @@ pub enum SpawnFailureKind {
     WorkingDirectory,
     /// The file to read standard input from cannot be opened.
     Stdin,
+    /// The walls around it cannot be built: it was not started without them.
+    Sandbox,
     /// Arguments and environment together are too long.
     TooLong,
     /// Anything else: see the message.

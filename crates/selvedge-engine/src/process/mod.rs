@@ -30,6 +30,10 @@ mod proc;
 pub mod capture;
 pub mod supervisor;
 
+pub(crate) use supervisor::Found;
+pub(crate) use supervisor::control::Control;
+pub(crate) use wire::Bytes;
+
 pub use clocks::Limits;
 pub use command::{Command, Stdin, StopSignal, Streams, Supervisor, TAG_VARIABLE};
 pub use ended::{

@@ -122,7 +122,7 @@ impl Session {
     ) -> Result<Prepared, PrepareError> {
         let ((stdout, stderr), writing) = pipes(command.streams).map_err(PrepareError::Pipe)?;
         let ready = async {
-            let spec = Spec::from(command);
+            let spec = Spec::new(command, through.walls.as_ref());
             let told = supervisor.control.hand_over(&spec, &writing).await;
             told.map_err(|_| PrepareError::Lost)?;
             match supervisor.control.next().await {

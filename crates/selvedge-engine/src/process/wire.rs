@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{Command, Stdin, StopSignal, TAG_VARIABLE};
 use super::ended::{Exit, SpawnFailure, TreeReport};
+use crate::sandbox::{Plan, Walls};
 
-/// The descriptors that go with a [`Spec`]: where standard output goes and, unless it goes the same
-/// way, standard error.
-pub(super) const MOST_DESCRIPTORS: usize = 2;
+/// The most descriptors that go with a message: a program's standard input, output and error.
+pub(crate) const MOST_DESCRIPTORS: usize = 3;
 
 /// The first line of a session, from the main program: all that the supervisor needs to know.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +28,7 @@ pub(super) struct Spec {
     pub(super) stop: StopSignal,
     pub(super) grace: Duration,
     pub(super) leftover_grace: Duration,
+    pub(super) walls: Option<Plan>,
 }
 
 /// What standard input is to be.
@@ -74,7 +75,7 @@ pub(super) enum Report {
 /// A system string in JSON: text where it is text, else its bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Bytes {
+pub(crate) enum Bytes {
     Text(String),
     Raw(Vec<u8>),
 }
@@ -103,8 +104,12 @@ impl From<&Bytes> for PathBuf {
     }
 }
 
-impl From<&Command> for Spec {
-    fn from(command: &Command) -> Self {
+impl Spec {
+    /// A command, and the walls around it.
+    pub(super) fn new(command: &Command, walls: Option<&Walls>) -> Self {
+        let (walls, moved) = walls.map(|walls| walls.around(command)).unzip();
+        let moved = moved.unwrap_or_default();
+        let is_moved = |name: &OsString| moved.iter().any(|(moved, _)| moved == name);
         let tag = (
             OsStr::new(TAG_VARIABLE).into(),
             Bytes::Text(command.tag.clone()),
@@ -112,7 +117,8 @@ impl From<&Command> for Spec {
         let env = command
             .env
             .iter()
-            .filter(|(name, _)| name != TAG_VARIABLE)
+            .filter(|(name, _)| name != TAG_VARIABLE && !is_moved(name))
+            .chain(&moved)
             .map(|(name, value)| (name.as_os_str().into(), value.as_os_str().into()))
             .chain([tag])
             .collect();
@@ -132,18 +138,19 @@ impl From<&Command> for Spec {
             stop: command.stop,
             grace: command.grace,
             leftover_grace: command.leftover_grace,
+            walls,
         }
     }
 }
 
 /// A message as its line.
-pub(super) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// A line as its message.
-pub(super) fn decode<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
     Ok(serde_json::from_slice(line)?)
 }

@@ -73,6 +73,7 @@ impl Bench {
             stdin: input.map_or(Stdin::Null, |file| Stdin::File(file.to_owned())),
             lock: Some(self.lock.clone()),
             grace: Duration::ZERO,
+            opens: vec![self.folder.clone()],
             ..Command::new(argv, &self.folder, format!("{}.{name}", self.tag))
         };
         let left = self.deadline.saturating_duration_since(Instant::now());

@@ -72,6 +72,10 @@ pub(crate) struct RunArgs {
     /// Cap on the model turns of each session, where the agent counts them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
+    /// Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock` or `none`
+    /// [default: auto].
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) sandbox: Option<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
@@ -120,6 +124,7 @@ impl RunArgs {
             baseline: self.baseline.clone(),
             max_cost: self.max_cost,
             max_turns: self.max_turns,
+            sandbox: self.sandbox.clone(),
         }
     }
 }

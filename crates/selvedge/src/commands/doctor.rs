@@ -4,12 +4,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use selvedge_core::config::Flags;
-use selvedge_core::model::{TreeMethod, exit_code};
-use selvedge_engine::agents::preflight;
-use selvedge_engine::process;
+use selvedge_core::config::{Flags, Resolved};
+use selvedge_core::model::{Backend, Profile, SandboxSpec, TreeMethod, exit_code};
+use selvedge_engine::agents::{env, preflight};
+use selvedge_engine::process::{self, Supervisor};
+use selvedge_engine::sandbox::{Scene, Walls, raise};
 use serde::Serialize;
 
+use super::once::runtime;
 use super::{directory, environment, settings};
 use crate::cli::DoctorArgs;
 use crate::error::CliError;
@@ -54,11 +56,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
         findings.push(Finding { what, ok, found });
     }
     findings.push(processes());
-    findings.push(Finding {
-        what: "sandbox".to_owned(),
-        ok: None,
-        found: "none: agents and checks run with your own rights".to_owned(),
-    });
+    findings.extend(sandbox(&settings, &home, &dir)?);
     if args.json {
         json::print(&findings);
     } else {
@@ -187,6 +185,64 @@ fn checks(count: usize) -> Finding {
             found: format!("{count} configured"),
         },
     }
+}
+
+/// Every backend, tried with both profiles, and what the settings make of that.
+fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>, CliError> {
+    let supervisor = Supervisor::this_program();
+    let scene = Scene {
+        workspace: dir.to_owned(),
+        state: home.root().to_owned(),
+        environment: env::ours(),
+    };
+    runtime()?.block_on(async {
+        let mut findings = Vec::new();
+        for backend in [Backend::Bubblewrap, Backend::Landlock] {
+            for profile in [Profile::Default, Profile::Strict] {
+                let spec = SandboxSpec {
+                    backend,
+                    agents: profile,
+                    checks: profile,
+                    ..SandboxSpec::default()
+                };
+                let found = match raise(&spec, &scene, &supervisor).await {
+                    Ok(raised) => raised.checks.map(|walls| walls.held().line()),
+                    Err(refused) => Some(refused.0),
+                };
+                findings.push(Finding {
+                    what: format!("sandbox {}", backend.name()),
+                    ok: None,
+                    found: found.unwrap_or_default(),
+                });
+            }
+        }
+        let (ok, found) = match raise(&settings.sandbox, &scene, &supervisor).await {
+            Err(refused) => (Some(false), refused.to_string()),
+            Ok(raised) => {
+                let line = |walls: Option<Walls>| match walls {
+                    Some(walls) => format!(
+                        "{}, {}",
+                        walls.held().backend.name(),
+                        walls.held().profile.name()
+                    ),
+                    None => "none".to_owned(),
+                };
+                let why = raised
+                    .why_none
+                    .map(|why| format!(" ({why})"))
+                    .unwrap_or_default();
+                let (agents, checks) = (line(raised.agents), line(raised.checks));
+                let stands = agents != "none" && checks != "none";
+                (
+                    stands.then_some(true),
+                    format!("agents: {agents}; checks: {checks}{why}"),
+                )
+            }
+        };
+        let what = "sandbox".to_owned();
+        findings.push(Finding { what, ok, found });
+        Ok(findings)
+    })
 }
 
 fn processes() -> Finding {

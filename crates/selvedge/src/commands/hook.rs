@@ -8,7 +8,7 @@ use selvedge_core::export::{Standing, Verdict};
 use selvedge_core::prompt;
 
 use super::environment;
-use super::once::{Checks, checks_of, once, runtime};
+use super::once::{checks_of, once, runtime};
 use crate::cli::{ClaudeStopArgs, HookCommand};
 use crate::error::CliError;
 use crate::hook::{Answer, Found, Memory, Stop, answer};
@@ -88,12 +88,12 @@ fn look(dir: Option<&Path>, environment: &[(String, String)]) -> Result<Found, C
     let Some(checks) = checks_of(dir, environment)? else {
         return Ok(Found::Nothing);
     };
-    let Checks { plan, dir, limit } = match checks {
+    let checks = match checks {
         Ok(checks) => checks,
         Err(error) => return Ok(Found::NotRun(error.to_string())),
     };
     let progress = Machine { events: false };
-    let report = runtime()?.block_on(once(plan, &dir, limit, &progress))?;
+    let report = runtime()?.block_on(once(&checks, &progress))?;
     let verdict = Verdict::of_report(&report);
     let reason = verdict.reason;
     Ok(match verdict.standing {

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use selvedge_core::model::{VerificationPlan, exit_code};
+use selvedge_core::config::Flags;
+use selvedge_core::model::{SandboxSpec, VerificationPlan, exit_code};
 
-use super::directory;
-use super::once::{once, runtime};
+use super::once::{Checks, once, runtime};
+use super::{directory, environment, settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
 use crate::init::{self, Proposal, Trial, Tried};
@@ -30,11 +31,15 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         anstream::eprintln!("no check was found by looking at the repository");
     }
     let limit = Duration::from_secs(args.try_timeout);
+    // Only a person's own settings count: the repository's file is about to be written anew.
+    let sandbox = settings(&dir, &Flags::default(), &environment())
+        .map(|settings| settings.resolved.sandbox)
+        .unwrap_or_default();
     let tried = runtime()?.block_on(init::try_out(proposals, async |proposal| {
         if args.no_try {
             Trial::Skipped
         } else {
-            try_once(proposal, &dir, limit).await
+            try_once(proposal, &dir, limit, &sandbox).await
         }
     }));
     if args.dry_run {
@@ -47,11 +52,22 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-async fn try_once(proposal: &Proposal, dir: &Path, limit: Duration) -> Trial {
+async fn try_once(
+    proposal: &Proposal,
+    dir: &Path,
+    limit: Duration,
+    sandbox: &SandboxSpec,
+) -> Trial {
     let plan = VerificationPlan::Steps {
         steps: vec![proposal.step.clone()],
     };
-    match once(plan, dir, limit, &Human::beside(&Reports::default())).await {
+    let checks = Checks {
+        plan,
+        dir: dir.to_owned(),
+        limit,
+        sandbox: sandbox.clone(),
+    };
+    match once(&checks, &Human::beside(&Reports::default())).await {
         Ok(report) => report.checks.first().map_or(Trial::Skipped, Trial::of),
         Err(error) => Trial::NotStarted {
             why: error.to_string(),

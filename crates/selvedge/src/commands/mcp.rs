@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::once::{Checks, checks_of, once_unless, runtime};
+use super::once::{checks_of, once_unless, runtime};
 
 use super::{digest, directory, environment, show};
 use crate::cli::McpArgs;
@@ -150,9 +150,9 @@ fn verified(dir: &Path, cancelled: &CancellationToken) -> Result<Report, CliErro
                 .hint("`selvedge init` finds some and writes them into selvedge.toml"),
         );
     };
-    let Checks { plan, dir, limit } = checks?;
+    let checks = checks?;
     let progress = Machine { events: false };
-    runtime()?.block_on(once_unless(plan, &dir, limit, &progress, cancelled))
+    runtime()?.block_on(once_unless(&checks, &progress, cancelled))
 }
 
 fn digested(call: &DigestCall) -> Result<String, CliError> {

@@ -1,23 +1,28 @@
 //! Checks carried out once, outside any run: for `verify`, for `init`, which tries what it proposes,
 //! and for agents that ask. Nothing stays behind.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::model::{Report, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan};
+use selvedge_core::model::{
+    Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan,
+};
 use selvedge_engine::activity::Progress;
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::{Trees, Verification, verify};
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::run::is_in_git;
-use super::{directory, settings, workspace};
+use super::{directory, environment, settings, workspace};
 use crate::error::CliError;
 use crate::freeze;
 use crate::local::Home;
+use crate::walls;
 
 /// A project's own checks, ready to be carried out.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub(super) struct Checks {
     pub(super) dir: PathBuf,
     /// Within this time.
     pub(super) limit: Duration,
+    /// Behind these walls.
+    pub(super) sandbox: SandboxSpec,
 }
 
 /// The checks of the project that a directory belongs to: nothing where it has none, and within that
@@ -46,61 +53,58 @@ pub(super) fn checks_of(
     let in_git = is_in_git(&Home::find(environment)?, &dir)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, in_git);
     let limit = Duration::from_millis(settings.verification_timeout_ms);
-    Ok(Some(plan.map(|plan| Checks { plan, dir, limit })))
+    let sandbox = settings.sandbox;
+    Ok(Some(plan.map(|plan| Checks {
+        plan,
+        dir,
+        limit,
+        sandbox,
+    })))
 }
 
-/// Carries out a plan in a directory.
-pub(super) async fn once(
-    plan: VerificationPlan,
-    dir: &Path,
-    limit: Duration,
-    progress: &dyn Progress,
-) -> Result<Report, CliError> {
-    once_unless(plan, dir, limit, progress, &CancellationToken::new()).await
+/// Carries them out.
+pub(super) async fn once(checks: &Checks, progress: &dyn Progress) -> Result<Report, CliError> {
+    once_unless(checks, progress, &CancellationToken::new()).await
 }
 
-/// Carries out a plan in a directory, and looks at the files that were changed there.
+/// Carries them out, and looks at the files that were changed there.
 pub(super) async fn once_since(
-    plan: VerificationPlan,
-    dir: &Path,
-    limit: Duration,
-    (since, syntax): (Option<Trees>, Option<SyntaxRules>),
+    checks: &Checks,
+    changed: (Option<Trees>, Option<SyntaxRules>),
     progress: &dyn Progress,
 ) -> Result<Report, CliError> {
-    let never = CancellationToken::new();
-    carry_out(plan, dir, limit, (since, syntax), progress, &never).await
+    carry_out(checks, changed, progress, &CancellationToken::new()).await
 }
 
-/// Carries out a plan in a directory, unless somebody does not want to know any more.
+/// Carries them out, unless somebody does not want to know any more.
 pub(super) async fn once_unless(
-    plan: VerificationPlan,
-    dir: &Path,
-    limit: Duration,
+    checks: &Checks,
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
-    carry_out(plan, dir, limit, (None, None), progress, cancelled).await
+    carry_out(checks, (None, None), progress, cancelled).await
 }
 
 async fn carry_out(
-    plan: VerificationPlan,
-    dir: &Path,
-    limit: Duration,
+    checks: &Checks,
     (since, syntax): (Option<Trees>, Option<SyntaxRules>),
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
-    let outputs = tempfile::tempdir().map_err(CliError::infrastructure)?;
+    let home = Home::find(&environment())?;
+    let outputs = outputs(&home).map_err(CliError::infrastructure)?;
+    let raised = walls::raise(&checks.sandbox, &checks.dir, &home).await?;
+    let dir = checks.dir.as_path();
     let verification = Verification {
         task_id: TaskId::new(Uuid::now_v7()),
         run_number: 1,
-        plan,
-        limit,
+        plan: checks.plan.clone(),
+        limit: checks.limit,
         workspace: dir.to_owned(),
         run_dir: outputs.path().to_owned(),
         tag: Uuid::now_v7().to_string(),
         lock: outputs.path().join("processes.lock"),
-        supervisor: Supervisor::this_program(),
+        supervisor: Supervisor::this_program().within(raised.checks),
         trees: None,
         since,
         protection: None,
@@ -122,6 +126,15 @@ async fn carry_out(
         .iter_mut()
         .for_each(|check| check.output_ref = None);
     Ok(report)
+}
+
+/// Where what they print is kept meanwhile: with our own state, which they cannot read.
+fn outputs(home: &Home) -> io::Result<TempDir> {
+    let below = std::fs::create_dir_all(home.root());
+    match below.and_then(|()| tempfile::tempdir_in(home.root())) {
+        Err(_) => tempfile::tempdir(),
+        made => made,
+    }
 }
 
 /// What the checks run on.

@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 use crate::freeze;
+use crate::local::Home;
+use crate::walls;
 
 /// The files as they were and are, where files are to parse.
 pub(super) fn changes(since: &Since, settings: &Resolved) -> Result<Option<Trees>, CliError> {
@@ -45,7 +47,7 @@ impl Before {
         since: &Since,
         settings: &Resolved,
         plan: &VerificationPlan,
-        limit: Duration,
+        (limit, home): (Duration, &Home),
         progress: &dyn Progress,
     ) -> Result<Self, CliError> {
         let protect = freeze::protect(settings, plan);
@@ -63,7 +65,8 @@ impl Before {
         if let VerificationPlan::Steps { steps } = plan
             && settings.baseline != BaselineMode::Off
         {
-            let supervisor = Supervisor::this_program();
+            let raised = walls::raise(&settings.sandbox, since.dir(), home).await?;
+            let supervisor = Supervisor::this_program().within(raised.checks);
             let never = CancellationToken::new();
             let taken = since.baseline(steps, limit, &supervisor, progress, &never);
             let taken = taken.await;

@@ -10,7 +10,7 @@ use selvedge_core::model::{
 use selvedge_core::words::{counted, duration, marks};
 use selvedge_engine::activity::Progress;
 
-use super::once::{once_since, runtime};
+use super::once::{Checks, once_since, runtime};
 use super::run::is_in_git;
 use super::since::{Before, changes, check_out};
 use super::{directory, environment, output, settings, workspace};
@@ -31,6 +31,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let flags = Flags {
         checks: args.checks.clone(),
         verification_timeout: args.verification_timeout.clone(),
+        sandbox: args.sandbox.clone(),
         ..Flags::default()
     };
     let now = settings(&dir, &flags, &environment)?;
@@ -64,12 +65,20 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         Format::Json | Format::Jsonl => Box::new(Machine { events: false }),
     };
     let progress = progress.as_ref();
+    let checks = Checks {
+        plan,
+        dir,
+        limit,
+        sandbox: settings.sandbox.clone(),
+    };
     let report = runtime()?.block_on(async {
         let before = match &since {
             None => None,
-            Some(since) => Some(Before::look(since, &settings, &plan, limit, progress).await?),
+            Some(since) => {
+                Some(Before::look(since, &settings, &checks.plan, (limit, &home), progress).await?)
+            }
         };
-        let mut report = once_since(plan, &dir, limit, changed, progress).await?;
+        let mut report = once_since(&checks, changed, progress).await?;
         if let Some(before) = before {
             before.judge(&mut report);
         }
@@ -90,6 +99,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
     };
     let attestation = &output.reports.attestation;
+    let dir = checks.dir;
     let code = attestation.of_verification(code, &report, judged, &home, &dir);
     let account = Account::of_verification(&report, &steps);
     Ok(output.reports.write(code, &account, &home, &dir))

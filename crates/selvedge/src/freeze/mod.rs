@@ -88,6 +88,7 @@ pub(crate) fn task(
         between_attempts: settings.between_attempts,
         on_exhausted: settings.on_exhausted,
         snapshots,
+        sandbox: settings.sandbox.clone(),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })

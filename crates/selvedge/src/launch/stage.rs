@@ -11,6 +11,7 @@ use super::signals::Signals;
 use crate::error::CliError;
 use crate::local::{Home, JournalSink};
 use crate::output::{Output, Watch, watch};
+use crate::walls;
 
 /// How long the supervisors of a run that died may take to end its processes.
 const OLD_TREE: Duration = Duration::from_secs(15);
@@ -58,7 +59,7 @@ impl Stage<'_> {
         observer: &dyn Observer,
     ) -> Result<State, CliError> {
         let journal = self.home.journal()?;
-        let site = self.site(run_id, spec)?;
+        let site = self.site(run_id, spec).await?;
         if matches!(first, Input::Resume) {
             prove_dead(&site, run_id).await?;
         }
@@ -80,19 +81,20 @@ impl Stage<'_> {
         })
     }
 
-    fn site(&self, run_id: RunId, spec: &RunSpec) -> Result<Site, CliError> {
+    async fn site(&self, run_id: RunId, spec: &RunSpec) -> Result<Site, CliError> {
         let workspace = if spec.snapshots {
             let workspace = self.home.workspace(&spec.workspace);
             Some(workspace.map_err(CliError::usage)?)
         } else {
             None
         };
+        let raised = walls::raise(&spec.sandbox, &spec.workspace, self.home).await?;
         Ok(Site {
             run_dir: self.home.make_run_dir(run_id)?,
             workspace,
             remembered: self.home.root().join("baselines"),
-            agents: Supervisor::this_program(),
-            checks: Supervisor::this_program(),
+            agents: Supervisor::this_program().within(raised.agents),
+            checks: Supervisor::this_program().within(raised.checks),
         })
     }
 }

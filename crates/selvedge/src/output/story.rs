@@ -88,6 +88,10 @@ fn one_attempt(attempt: &Attempt, spec: &RunSpec, detail: Detail) -> String {
             if let Some(processes) = &session.processes {
                 text += &format!("  {}\n", style::dim(left_of(processes)));
             }
+            if let Some(sandbox) = session.sandbox.as_ref().filter(|it| it.is_notable()) {
+                let line = one_line(&format!("sandbox {}", sandbox.line()), 200);
+                text += &format!("  {}\n", style::dim(line));
+            }
             if !session.text.trim().is_empty() {
                 text += &format!(
                     "  {}\n",

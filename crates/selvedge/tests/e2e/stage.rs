@@ -33,7 +33,8 @@ pub(crate) fn program(name: &str) -> PathBuf {
 /// A repository with one commit.
 pub(crate) fn stage() -> TestEnv {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge"));
+    // As a person has it: behind the best walls that there are.
+    let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge")).behind("auto");
     env.write("README", "a repository\n");
     env.repo();
     env

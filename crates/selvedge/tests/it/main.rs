@@ -26,6 +26,7 @@ mod own;
 mod plans;
 mod plugins;
 mod retries;
+mod sandbox;
 mod since;
 mod stage;
 mod survivors;

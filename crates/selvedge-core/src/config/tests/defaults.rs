@@ -84,13 +84,14 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 7] = [
+    const LISTS: [&str; 8] = [
         "agents",
         "checks",
         "escalate",
         "guard.allow",
         "guard.protect",
         "judging.judges",
+        "sandbox.writable",
         "verification.syntax_except",
     ];
     let mut keys: Vec<String> = all_keys(&json_schema())

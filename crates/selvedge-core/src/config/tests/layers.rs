@@ -64,6 +64,7 @@ fn every_flag_arrives() {
         baseline: Some("on".into()),
         max_cost: Some(2.5),
         max_turns: Some(7),
+        sandbox: Some("none".to_owned()),
     };
     let file = repository("checks = [{ run = \"make\" }]");
     let resolved = resolve([file, Layer::flags(&flags)]).unwrap();

@@ -98,6 +98,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         protect: Vec::new(),
         allow: Vec::new(),
         snapshots: world.snapshots,
+        sandbox: crate::model::SandboxSpec::default(),
         selvedge_version: "test".into(),
     }
 }
@@ -130,6 +131,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
         checks,
         gates: Vec::new(),
         guard: None,
+        sandbox: None,
         tree,
         started_at: Timestamp::UNIX_EPOCH,
         duration_ms: 1,

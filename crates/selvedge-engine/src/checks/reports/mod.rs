@@ -82,6 +82,11 @@ impl Awaited {
         })
     }
 
+    /// Where it is to be written.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The words that ask for it.
     pub(super) fn argv(&self, argv: &[String]) -> Vec<String> {
         self.call.argv(argv, self.folder.path())

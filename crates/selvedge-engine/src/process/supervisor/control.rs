@@ -1,22 +1,25 @@
 //! The supervisor's end of the control socket.
 
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::process::wire::{self, MOST_DESCRIPTORS, Order};
+use crate::process::wire::{self, MOST_DESCRIPTORS};
 
 /// Arguments and environment are a few megabytes at the very most.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// Lines in both directions, over descriptor 0.
-pub(super) struct Control {
+pub(crate) struct Control {
     socket: UnixStream,
     received: Vec<u8>,
     /// The bytes of `received` in which no line ends.
@@ -28,18 +31,28 @@ pub(super) struct Control {
 impl Control {
     /// Takes the socket from descriptor 0. The copy closes on exec, and descriptor 0 itself is
     /// replaced by the program's own standard input.
-    pub(super) fn inherited() -> io::Result<Self> {
+    pub(crate) fn inherited() -> io::Result<Self> {
         let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-        Ok(Self {
+        Ok(Self::over(socket))
+    }
+
+    /// Lines over a socket.
+    pub(crate) fn over(socket: UnixStream) -> Self {
+        Self {
             socket,
             received: Vec::new(),
             searched: 0,
             descriptors: Vec::new(),
-        })
+        }
+    }
+
+    /// From now on [`Control::receive_ready`] may be asked at any time: nothing there is an error.
+    pub(crate) fn never_wait(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
     }
 
     /// Waits for the next line; `None` when the main program is gone.
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             if let Some(line) = self.take_line() {
                 return wire::decode(&line).map(Some);
@@ -52,28 +65,48 @@ impl Control {
 
     /// Reads what is there, for a socket that is known to be readable. `Err` when the main program
     /// is gone or talks nonsense, which comes to the same.
-    pub(super) fn receive_ready(&mut self) -> io::Result<Vec<Order>> {
-        if !self.fill()? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let mut orders = Vec::new();
+    pub(crate) fn receive_ready<T: DeserializeOwned>(&mut self) -> io::Result<Vec<T>> {
+        let filled = self.fill();
+        let mut said = Vec::new();
+        // Lines may have come along with one that was waited for: they count whatever became of the
+        // socket since.
         while let Some(line) = self.take_line() {
-            orders.push(wire::decode(&line)?);
+            said.push(wire::decode(&line)?);
         }
-        Ok(orders)
+        match filled {
+            Ok(false) if said.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if said.is_empty() => Err(error),
+            _ => Ok(said),
+        }
     }
 
-    pub(super) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+    /// Sends descriptors along with a message.
+    pub(crate) fn hand_over(
+        &mut self,
+        message: &impl Serialize,
+        descriptors: &[OwnedFd],
+    ) -> io::Result<()> {
+        let line = wire::encode(message)?;
+        let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
+        let slices = [IoSlice::new(&line)];
+        let sent = sendmsg(&self.socket, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
+        self.socket.write_all(line.get(sent..).unwrap_or_default())
+    }
+
+    pub(crate) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         self.socket.write_all(&wire::encode(message)?)
     }
 
     /// Sends; a main program that is gone will be noticed when its socket is next read.
-    pub(super) fn tell(&mut self, message: &impl Serialize) {
+    pub(crate) fn tell(&mut self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 
     /// The descriptors that came with the lines so far.
-    pub(super) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+    pub(crate) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.descriptors)
     }
 

@@ -34,6 +34,13 @@ impl Tree {
         self.program_lives = true;
     }
 
+    pub(super) fn stands_behind(&mut self, _walls: &[i32], _program: Option<i32>) {}
+
+    pub(super) fn exited(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.program_lives = false;
+    }
+
     pub(super) fn take_exit(&mut self) -> Option<Exit> {
         self.exit.take()
     }

@@ -7,11 +7,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
+use tempfile::TempDir;
 
+use super::walled::{self, Keeper};
 use crate::process::ended::{SpawnFailure, SpawnFailureKind};
 use crate::process::find;
 use crate::process::wire::{Spec, StdinSpec};
@@ -19,9 +21,27 @@ use crate::process::wire::{Spec, StdinSpec};
 /// Where the C library looks when there is no `PATH`.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
+/// A program that runs.
+pub(super) struct Launched {
+    pub(super) program: i32,
+    /// Who tells of it, where it runs in a process namespace of its own.
+    pub(super) keeper: Option<Keeper>,
+    /// Its own place for temporary files; gone when this is dropped.
+    pub(super) temporary: Option<TempDir>,
+}
+
+/// What is to be started, found and looked at.
+pub(crate) struct Found {
+    pub(crate) name: OsString,
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: PathBuf,
+}
+
 /// Starts the program in a process group of its own, so that `kill 0` does not hit the supervisor.
-/// Lets go of its output, and returns its process id.
-pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<i32, SpawnFailure> {
+/// Lets go of its output.
+pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, SpawnFailure> {
     let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = spec
         .env
@@ -39,33 +59,50 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<i32, SpawnFail
     enter(&cwd)?;
     let program = find(name, &env, &cwd)?;
     let (stdout, stderr) = streams(output)?;
+    let stdin = stdin(&spec.stdin)?;
+    if let Some(plan) = &spec.walls {
+        let found = Found {
+            name: name.clone(),
+            args: args.to_vec(),
+            program,
+            env,
+            cwd,
+        };
+        return walled::launch(plan, &found, [stdin.into(), stdout, stderr]);
+    }
     let child = Command::new(&program)
         .arg0(name)
         .args(args)
         .env_clear()
         .envs(env)
         .current_dir(&cwd)
-        .stdin(stdin(&spec.stdin)?)
+        .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0)
         .spawn()
         .map_err(|error| explain(&error, &program))?;
-    // Process ids fit: the kernel's own type is signed.
-    Ok(i32::try_from(child.id()).unwrap_or(i32::MAX))
+    Ok(Launched {
+        program: number_of(&child),
+        keeper: None,
+        temporary: None,
+    })
 }
 
-fn stdin(spec: &StdinSpec) -> Result<Stdio, SpawnFailure> {
-    match spec {
-        StdinSpec::Null => Ok(Stdio::null()),
-        StdinSpec::File(path) => {
-            let path = PathBuf::from(path);
-            File::open(&path).map(Stdio::from).map_err(|error| {
-                let message = format!("cannot read {}: {error}", path.display());
-                failure(SpawnFailureKind::Stdin, error.raw_os_error(), message)
-            })
-        }
-    }
+/// Process ids fit: the kernel's own type is signed.
+pub(super) fn number_of(child: &Child) -> i32 {
+    i32::try_from(child.id()).unwrap_or(i32::MAX)
+}
+
+fn stdin(spec: &StdinSpec) -> Result<File, SpawnFailure> {
+    let path = match spec {
+        StdinSpec::Null => PathBuf::from("/dev/null"),
+        StdinSpec::File(path) => PathBuf::from(path),
+    };
+    File::open(&path).map_err(|error| {
+        let message = format!("cannot read {}: {error}", path.display());
+        failure(SpawnFailureKind::Stdin, error.raw_os_error(), message)
+    })
 }
 
 /// Standard output and standard error: one descriptor each, or one for both.
@@ -124,7 +161,7 @@ fn find(name: &OsStr, env: &[(OsString, OsString)], cwd: &Path) -> Result<PathBu
 }
 
 /// What a failed spawn of a program at a known path means.
-fn explain(error: &io::Error, program: &Path) -> SpawnFailure {
+pub(super) fn explain(error: &io::Error, program: &Path) -> SpawnFailure {
     let shown = program.display();
     let (kind, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (
@@ -154,7 +191,7 @@ fn explain(error: &io::Error, program: &Path) -> SpawnFailure {
     failure(kind, error.raw_os_error(), message)
 }
 
-fn failure(kind: SpawnFailureKind, errno: Option<i32>, message: String) -> SpawnFailure {
+pub(super) fn failure(kind: SpawnFailureKind, errno: Option<i32>, message: String) -> SpawnFailure {
     SpawnFailure {
         kind,
         errno,

@@ -7,10 +7,12 @@
 //! closed it. Nothing here may print, panic, or wait for anything but the control socket and its
 //! children.
 
-mod control;
 mod launch;
 mod signals;
+mod walled;
 mod watch;
+
+pub(crate) mod control;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "group.rs"]
@@ -23,6 +25,8 @@ use std::io;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+pub(crate) use self::launch::Found;
 
 use self::control::Control;
 use self::signals::Signals;
@@ -67,13 +71,18 @@ fn session(spec: &Spec, signals: &mut Signals, control: &mut Control) -> io::Res
         Some(Order::Go) => {}
         Some(Order::Stop | Order::Kill) | None => return Ok(()),
     }
-    let program = match launch::launch(spec, output) {
-        Ok(program) => program,
+    let launched = match launch::launch(spec, output) {
+        Ok(launched) => launched,
         Err(failure) => return control.send(&Report::SpawnFailed(failure)),
     };
     // From here on an error must not end this process: the tree is its charge.
-    control.tell(&Report::Started { pid: program });
-    let report = Watch::new(spec, program, tree, signals, control).until_gone();
+    let pid = launched.program;
+    control.tell(&Report::Started { pid });
+    let temporary = launched.temporary;
+    let watch = Watch::new(spec, (pid, launched.keeper), tree, signals, control);
+    let report = watch.until_gone();
+    // Nobody is left who writes to it.
+    drop(temporary);
     // The lock is the last that is seen of the tree.
     drop(lock);
     control.tell(&report);

@@ -25,6 +25,8 @@ pub(super) struct Tree {
     /// As long as it has not been reaped.
     program: Option<i32>,
     exit: Option<Exit>,
+    /// The walls that the program stands behind: no part of its tree, and gone with it.
+    walls: Vec<i32>,
     /// What this pass has stopped, and its parent at that time.
     stopped: HashMap<i32, i32>,
     ended: BTreeMap<i32, String>,
@@ -40,6 +42,7 @@ impl Tree {
             own: own.as_raw_nonzero().get(),
             program: None,
             exit: None,
+            walls: Vec::new(),
             stopped: HashMap::new(),
             ended: BTreeMap::new(),
         })
@@ -48,6 +51,19 @@ impl Tree {
     /// Names the tree's root, our only child so far.
     pub(super) fn plant(&mut self, program: i32) {
         self.program = Some(program);
+    }
+
+    /// Names the processes that hold the walls, and the root behind them, which is none of our
+    /// children; it is not known where it was gone too soon.
+    pub(super) fn stands_behind(&mut self, walls: &[i32], program: Option<i32>) {
+        self.walls = walls.to_vec();
+        self.program = program;
+    }
+
+    /// Takes down how the program ended, where somebody else reaped it.
+    pub(super) fn exited(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.program = None;
     }
 
     /// How the program ended, once, when it has been reaped.
@@ -62,7 +78,7 @@ impl Tree {
                 Ok(Some((pid, status))) => {
                     let pid = pid.as_raw_nonzero().get();
                     self.stopped.remove(&pid);
-                    if self.program == Some(pid) {
+                    if self.program == Some(pid) && self.walls.is_empty() {
                         let code = status.exit_status().map(Exit::Code);
                         self.exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
                         self.program = None;
@@ -79,13 +95,17 @@ impl Tree {
     /// SIGINT to the program alone.
     pub(super) fn interrupt(&self) {
         if let Some(program) = self.program {
-            self.signal(program, self.own, Signal::INT);
+            let parent = self.walls.last().copied().unwrap_or(self.own);
+            self.signal(program, parent, Signal::INT);
         }
     }
 
     /// Asks everything to end, once. Whatever is stopped is woken to hear it.
     pub(super) fn ask_to_end(&mut self) {
         for (pid, parent) in proc::descendants(self.own) {
+            if self.walls.contains(&pid) {
+                continue;
+            }
             self.note(pid);
             self.signal(pid, parent, Signal::TERM);
             self.signal(pid, parent, Signal::CONT);
@@ -161,6 +181,7 @@ impl Tree {
     /// Remembers a living process for the report, unless it is the program itself.
     fn note(&mut self, pid: i32) {
         if Some(pid) != self.program
+            && !self.walls.contains(&pid)
             && !self.ended.contains_key(&pid)
             && let Some(name) = living_name(pid)
         {

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use super::control::Control;
 use super::signals::Signals;
 use super::tree::Tree;
+use super::walled::Keeper;
 use crate::process::StopSignal;
 use crate::process::wire::{Order, Report, Spec};
 
@@ -43,6 +44,8 @@ pub(super) struct Watch<'a> {
     signals: &'a mut Signals,
     /// `None` once the main program is gone.
     control: Option<&'a mut Control>,
+    /// Who tells how the program ended, where it is not our own child; `None` once it is gone.
+    keeper: Option<Keeper>,
     phase: Phase,
     survivors_told: bool,
     stop: StopSignal,
@@ -53,16 +56,21 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub(super) fn new(
         spec: &Spec,
-        program: i32,
+        (program, keeper): (i32, Option<Keeper>),
         mut tree: Tree,
         signals: &'a mut Signals,
         control: &'a mut Control,
     ) -> Self {
-        tree.plant(program);
+        match &keeper {
+            None => tree.plant(program),
+            // Its exit is the keeper's to tell: that of the walls says nothing of it.
+            Some(keeper) => tree.stands_behind(&keeper.walls, keeper.program),
+        }
         Self {
             tree,
             signals,
             control: Some(control),
+            keeper,
             phase: Phase::Running,
             survivors_told: false,
             stop: spec.stop,
@@ -76,6 +84,7 @@ impl<'a> Watch<'a> {
         loop {
             self.signals.clear();
             let gone = self.tree.reap();
+            self.hear_keeper();
             let exit = self.tree.take_exit();
             if let Some(exit) = exit {
                 self.tell(&Report::Exited(exit));
@@ -88,6 +97,17 @@ impl<'a> Watch<'a> {
             }
             self.end_overdue();
             self.wait();
+        }
+    }
+
+    /// The keeper's last word is there before it is gone.
+    fn hear_keeper(&mut self) {
+        let Some(keeper) = &mut self.keeper else {
+            return;
+        };
+        match keeper.hear() {
+            Some(exits) => exits.into_iter().for_each(|exit| self.tree.exited(exit)),
+            None => self.keeper = None,
         }
     }
 
@@ -181,10 +201,14 @@ impl<'a> Watch<'a> {
             let child = PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN);
             let main = self.control.as_ref();
             let main = main.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
-            let mut fds: Vec<PollFd<'_>> = [Some(child), main].into_iter().flatten().collect();
+            let keeper = self.keeper.as_ref();
+            let keeper = keeper.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+            let speaks = main.is_some();
+            let fds = [Some(child), main, keeper];
+            let mut fds: Vec<PollFd<'_>> = fds.into_iter().flatten().collect();
             // An interrupted poll is a signal, and so a reason to look.
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());
-            fds.get(1).is_some_and(|main| !main.revents().is_empty())
+            speaks && fds.get(1).is_some_and(|main| !main.revents().is_empty())
         };
         if spoken {
             self.listen();
@@ -192,7 +216,11 @@ impl<'a> Watch<'a> {
     }
 
     fn listen(&mut self) {
-        match self.control.as_mut().map(|control| control.receive_ready()) {
+        match self
+            .control
+            .as_mut()
+            .map(|control| control.receive_ready::<Order>())
+        {
             Some(Ok(orders)) => {
                 for order in orders {
                     self.obey(order);

@@ -50,6 +50,7 @@ impl Tools<'_> {
             env: environment.into_iter().collect(),
             streams: Streams::Merged,
             lock: Some(request.lock.clone()),
+            agent: Some(request.agent.kind),
             ..Command::new(argv, &request.workspace, &request.tag)
         };
         let limits = Limits {

@@ -1,0 +1,163 @@
+//! What stands between a session and the rest of the machine: what was asked for, and what was seen
+//! to hold. What a backend cannot hold is named beside, never left out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who builds the walls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// The first of `bubblewrap` and `landlock` that works here; none where neither does.
+    #[default]
+    Auto,
+    /// The `bwrap` program: namespaces of its own.
+    Bubblewrap,
+    /// The kernel's Landlock rules and a seccomp filter: no program is needed.
+    Landlock,
+    /// Nobody.
+    None,
+}
+
+impl Backend {
+    /// As people read and write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "landlock",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How narrow the walls are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// An ordinary build works: the workspace and the tools' caches can be written, the network is
+    /// there, secrets are not.
+    #[default]
+    Default,
+    /// Only the workspace can be written, nothing of the home is there, and there is no network.
+    Strict,
+    /// No walls.
+    None,
+}
+
+impl Profile {
+    /// As people read and write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Strict => "strict",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The walls that a run asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SandboxSpec {
+    /// Who builds them.
+    pub backend: Backend,
+    /// Whether a run without them is refused.
+    pub required: bool,
+    /// Around agents.
+    pub agents: Profile,
+    /// Around checks.
+    pub checks: Profile,
+    /// More that may be written, absolute or beginning with `~/`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writable: Vec<String>,
+}
+
+/// One thing that walls can hold.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// Nothing can be written but what may be.
+    Writes,
+    /// Credentials and Selvedge's own state cannot be read.
+    Secrets,
+    /// Other processes cannot be seen into, nor signalled.
+    Processes,
+    /// Sockets of programs outside cannot be reached, neither by path nor by name.
+    Sockets,
+    /// Temporary files are the session's own.
+    Temporary,
+    /// There is no network.
+    Network,
+}
+
+impl Hold {
+    /// As people read it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Writes => "writes",
+            Self::Secrets => "secrets",
+            Self::Processes => "processes",
+            Self::Sockets => "sockets",
+            Self::Temporary => "temporary files",
+            Self::Network => "network",
+        }
+    }
+}
+
+/// What walls were seen to hold: each was tried, none is assumed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Sandbox {
+    /// Who built them.
+    pub backend: Backend,
+    /// How narrow.
+    pub profile: Profile,
+    /// What was tried, and held.
+    pub holds: Vec<Hold>,
+    /// What did not hold: open by design of the profile, or beyond the backend.
+    pub open: Vec<Hold>,
+    /// What in the repository's own folder would have made git run something, and was put back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
+    /// Why there are none, where they were wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_none: Option<String>,
+}
+
+impl Sandbox {
+    /// Whether there is more to say than that nobody asked for any.
+    pub fn is_notable(&self) -> bool {
+        self.backend != Backend::None || self.why_none.is_some() || !self.put_back.is_empty()
+    }
+
+    /// In one line, for people.
+    pub fn line(&self) -> String {
+        let put_back = match self.put_back.join(", ").as_str() {
+            "" => String::new(),
+            files => format!("; put back {files}"),
+        };
+        self.standing() + &put_back
+    }
+
+    fn standing(&self) -> String {
+        let names = |holds: &[Hold]| {
+            let names: Vec<_> = holds.iter().map(|hold| hold.label()).collect();
+            names.join(", ")
+        };
+        if self.backend == Backend::None {
+            return match &self.why_none {
+                Some(why) => format!("none: {why}"),
+                None => "none: asked for".to_owned(),
+            };
+        }
+        let (backend, profile) = (self.backend.name(), self.profile.name());
+        let holds = names(&self.holds);
+        match names(&self.open).as_str() {
+            "" => format!("{backend}, {profile}: holds {holds}"),
+            open => format!("{backend}, {profile}: holds {holds}; open: {open}"),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What stands between a session and the rest of the machine.
+//!
+//! [`Walls`] know the profile and the places; for each command they make a [`Plan`], plain data that
+//! travels to the supervisor, and whoever builds them carries it out: the `bwrap` program
+//! ([`bubblewrap`]), or this program itself with Landlock ([`landlock`]), and with both a filter of
+//! system calls ([`seccomp`]). What holds is never assumed: it is tried once for every boot
+//! ([`raise`]), and said.
+//!
+//! Nothing here may make anything in a person's directories, and a run is never quietly without walls.
+
+mod blame;
+mod bubblewrap;
+mod face;
+mod job;
+mod landlock;
+mod places;
+mod plan;
+mod probe;
+mod raise;
+mod remembered;
+mod seccomp;
+mod steering;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use selvedge_core::model::{AgentKind, Backend, Profile, Sandbox};
+
+use crate::process::{Command, Supervisor};
+use places::{Places, real};
+use plan::bytes;
+
+pub(crate) use blame::blame;
+pub(crate) use bubblewrap::{TEMPORARY, arguments};
+pub use face::main as face;
+pub(crate) use job::{Job, Word};
+pub(crate) use plan::Plan;
+pub use probe::main as probe_face;
+pub use raise::{Raised, Refused, Scene, raise};
+pub(crate) use steering::Steering;
+
+/// Caches that a home may lack: the variable that moves each, and what it is called in ours.
+const MOVABLE: &[(&str, &str, &str)] = &[
+    (".cargo", "CARGO_HOME", "cargo"),
+    (".npm", "npm_config_cache", "npm"),
+    (".cache", "XDG_CACHE_HOME", "cache"),
+    ("go", "GOPATH", "go"),
+];
+
+/// Walls of one kind, around one workspace.
+#[derive(Debug, Clone)]
+pub struct Walls {
+    own: Arc<Own>,
+}
+
+#[derive(Debug)]
+struct Own {
+    backend: Backend,
+    profile: Profile,
+    workspace: PathBuf,
+    /// Selvedge's own state: nobody inside may read it.
+    state: PathBuf,
+    /// What may be written beside.
+    writable: Vec<PathBuf>,
+    masked: Vec<PathBuf>,
+    places: Places,
+    held: Sandbox,
+}
+
+impl Walls {
+    /// What was seen to hold.
+    pub fn held(&self) -> &Sandbox {
+        &self.own.held
+    }
+
+    /// What a command may reach, and the variables that walls move elsewhere.
+    pub(crate) fn around(&self, command: &Command) -> (Plan, Vec<(OsString, OsString)>) {
+        let own = &*self.own;
+        let strict = own.profile == Profile::Strict;
+        let (caches, moved) = if strict {
+            (Vec::new(), Vec::new())
+        } else {
+            self.caches(command)
+        };
+        let run_dir = command.lock.as_deref().and_then(Path::parent);
+        let kept = command
+            .agent
+            .map_or_else(Vec::new, |kind| own.places.made_for(kind));
+        let moved = command
+            .agent
+            .and_then(|kind| own.places.moved_for(kind))
+            .into_iter()
+            .chain(moved)
+            .collect();
+        let writable = std::iter::once(own.workspace.clone())
+            .chain(own.writable.iter().cloned())
+            .chain(git_folder(&own.workspace))
+            .chain(caches)
+            .chain(kept)
+            .chain(command.opens.iter().cloned().filter_map(real));
+        let writable: Vec<PathBuf> = writable.collect();
+        let home = own.places.home.clone();
+        let masked = own.masked.iter().cloned().filter_map(real);
+        let masked = masked
+            .chain(own.places.masked())
+            .chain(own.places.of_others(command.agent))
+            .chain(real(own.state.clone()))
+            .chain(home.clone().filter(|_| strict))
+            // What was asked to be writable is there.
+            .filter(|path| !writable.contains(path));
+        let masked: Vec<PathBuf> = masked.collect();
+        let toolchains = if strict {
+            own.places.toolchains()
+        } else {
+            Vec::new()
+        };
+        let shown = Self::named(command, run_dir).into_iter().chain(toolchains);
+        let shown = shown.chain(home.clone().filter(|home| !strict && is_temporary(home)));
+        let shown = shown.filter(|path| {
+            !masked.iter().any(|masked| {
+                path.starts_with(masked) && Some(masked) != home.as_ref() && !is_in(run_dir, path)
+            })
+        });
+        let pinned = own.places.pinned().into_iter();
+        let plan = Plan {
+            backend: own.backend,
+            shown: bytes(shown),
+            pinned: bytes(pinned.filter(|path| !own.writable.contains(path))),
+            masked: bytes(masked),
+            kept: bytes(
+                home.into_iter()
+                    .chain(own.places.lies(".config").and_then(real)),
+            ),
+            network: !strict || command.agent.is_some_and(speaks_to_a_model),
+            strict,
+            writable: bytes(writable),
+        };
+        (plan, moved)
+    }
+
+    /// The tools' caches: those of the home, and for what is not there one of ours.
+    fn caches(&self, command: &Command) -> (Vec<PathBuf>, Vec<(OsString, OsString)>) {
+        let own = &*self.own;
+        let mut caches = own.places.caches();
+        let mut moved = Vec::new();
+        for (place, variable, name) in MOVABLE {
+            let is_there = own.places.lies(place).is_some_and(|path| path.exists());
+            let is_set = command
+                .env
+                .iter()
+                .any(|(name, _)| name == OsStr::new(variable));
+            if is_there || is_set {
+                continue;
+            }
+            let ours = own.state.join("caches").join(name);
+            // Without it the tool says itself that it cannot write.
+            if std::fs::create_dir_all(&ours).is_ok() {
+                caches.extend(real(ours.clone()));
+                moved.push((variable.into(), ours.into()));
+            }
+        }
+        (caches, moved)
+    }
+
+    /// Paths that the command line and the environment name, of those that would be hidden: temporary
+    /// files, and the run's own.
+    fn named(command: &Command, run_dir: Option<&Path>) -> Vec<PathBuf> {
+        let values = command.env.iter().map(|(_, value)| value);
+        let words = command.argv.iter().chain(values);
+        let paths = words.flat_map(|word| {
+            let word = word.to_string_lossy().into_owned();
+            let parts: Vec<_> = word.split([':', '=']).map(PathBuf::from).collect();
+            parts
+        });
+        let hidden = |path: &PathBuf| is_temporary(path) || is_in(run_dir, path);
+        let is_all = |path: &PathBuf| TEMPORARY.iter().any(|root| path == Path::new(root));
+        paths
+            .filter(|path| path.is_absolute() && hidden(path) && !is_all(path))
+            .filter(|path| Some(path.as_path()) != run_dir)
+            .filter_map(real)
+            .collect()
+    }
+}
+
+fn is_temporary(path: &Path) -> bool {
+    TEMPORARY.iter().any(|root| path.starts_with(root))
+}
+
+fn is_in(folder: Option<&Path>, path: &Path) -> bool {
+    folder.is_some_and(|folder| path.starts_with(folder))
+}
+
+/// A session of one of these is nothing without the network; what they run shares it.
+fn speaks_to_a_model(kind: AgentKind) -> bool {
+    !matches!(kind, AgentKind::Shell | AgentKind::Ollama | AgentKind::Api)
+}
+
+/// The repository's own folder, where the workspace is a worktree of one that lies elsewhere. The
+/// pointer is the workspace's to write, so it counts only where the repository points back.
+fn git_folder(workspace: &Path) -> Option<PathBuf> {
+    let own = workspace.join(".git");
+    let pointer = std::fs::read_to_string(&own).ok()?;
+    let folder = workspace.join(pointer.strip_prefix("gitdir:")?.trim());
+    let back = std::fs::read_to_string(folder.join("gitdir")).ok()?;
+    let points_back = real(PathBuf::from(back.trim())) == real(own);
+    let common = std::fs::read_to_string(folder.join("commondir")).ok()?;
+    real(folder.join(common.trim())).filter(|_| points_back)
+}
+
+/// What stands around the programs that a supervisor starts, for a report.
+pub(crate) fn held(supervisor: &Supervisor) -> Sandbox {
+    let none = || Sandbox {
+        backend: Backend::None,
+        profile: Profile::None,
+        ..Sandbox::default()
+    };
+    supervisor
+        .walls()
+        .map_or_else(none, |walls| walls.held().clone())
+}
+
+/// Where the `bwrap` program is: never in a folder that the workspace could have put into the path.
+pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
+    const FOLDERS: [&str; 4] = [
+        "/usr/bin",
+        "/usr/local/bin",
+        "/bin",
+        "/run/current-system/sw/bin",
+    ];
+    let mut found = FOLDERS
+        .iter()
+        .map(|folder| Path::new(folder).join(bubblewrap::PROGRAM));
+    found.find(|path| path.is_file())
+}

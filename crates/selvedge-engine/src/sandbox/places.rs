@@ -1,0 +1,238 @@
+//! Where the places lie that walls treat apart: the list of `places.txt`, resolved against a home and
+//! an environment. Only what exists is named; nothing is ever made.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::AgentKind;
+
+use crate::agents::env::Environment;
+
+const PLACES: &str = include_str!("places.txt");
+
+/// Beginnings of paths, and the variable that may have moved what lies below.
+const MOVED: &[(&str, &str)] = &[
+    (".config", "XDG_CONFIG_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+    (".cargo", "CARGO_HOME"),
+    (".rustup", "RUSTUP_HOME"),
+    (".npm", "npm_config_cache"),
+    (".npm", "NPM_CONFIG_CACHE"),
+    (".gradle", "GRADLE_USER_HOME"),
+    ("go", "GOPATH"),
+    (".claude", "CLAUDE_CONFIG_DIR"),
+    (".codex", "CODEX_HOME"),
+    (".docker", "DOCKER_CONFIG"),
+    (".gnupg", "GNUPGHOME"),
+    (".kube", "KUBECONFIG"),
+];
+
+/// Variables that name a folder which a build writes to.
+const WRITTEN: &[&str] = &[
+    "CARGO_TARGET_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "DENO_DIR",
+    "COREPACK_HOME",
+    "CCACHE_DIR",
+    "SCCACHE_DIR",
+    "VIRTUAL_ENV",
+];
+
+/// A home, and an environment that may have moved parts of it.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    pub(super) home: Option<PathBuf>,
+    environment: Environment,
+}
+
+impl Places {
+    pub(super) fn new(environment: Environment) -> Self {
+        let home = absolute(&environment, "HOME").and_then(|home| home.canonicalize().ok());
+        Self { home, environment }
+    }
+
+    /// What nobody inside may read.
+    pub(super) fn masked(&self) -> Vec<PathBuf> {
+        let socket = absolute(&self.environment, "SSH_AUTH_SOCK");
+        let listed = self.existing("masked").into_iter();
+        listed.chain(socket.and_then(real)).collect()
+    }
+
+    /// What ordinary builds write to beside the workspace.
+    pub(super) fn caches(&self) -> Vec<PathBuf> {
+        let named = WRITTEN
+            .iter()
+            .filter_map(|name| absolute(&self.environment, name));
+        let listed = self.existing("caches").into_iter();
+        listed.chain(named.filter_map(real)).collect()
+    }
+
+    /// What is not to be written although all around it may be.
+    pub(super) fn pinned(&self) -> Vec<PathBuf> {
+        self.existing("pinned")
+    }
+
+    /// What programs need of a home that is not shown: the folders of the search path are.
+    pub(super) fn toolchains(&self) -> Vec<PathBuf> {
+        let path = self.environment.get(OsStr::new("PATH"));
+        let path: Vec<_> = path
+            .map(|path| std::env::split_paths(path).filter_map(real).collect())
+            .unwrap_or_default();
+        self.existing("toolchains")
+            .into_iter()
+            .chain(path)
+            .collect()
+    }
+
+    /// What an agent keeps; of a plain command nobody knows which agent it is.
+    pub(super) fn of_agent(&self, kind: AgentKind) -> Vec<PathBuf> {
+        match kind {
+            AgentKind::Command => self.of_agents(|_| true),
+            kind => self.of_agents(|name| name == kind.name()),
+        }
+    }
+
+    /// The same, with the folders that it would make itself and could not: beside them nothing may be
+    /// written.
+    pub(super) fn made_for(&self, kind: AgentKind) -> Vec<PathBuf> {
+        if kind != AgentKind::Command {
+            let folders = lines_of(kind.name()).filter(|place| !is_file(place));
+            for folder in folders.filter_map(|place| self.lies(place)) {
+                // Where it cannot be made, the agent says so.
+                let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            }
+        }
+        self.of_agent(kind)
+    }
+
+    /// The variable that moves what an agent keeps in a file of the home, where that is not there yet.
+    pub(super) fn moved_for(&self, kind: AgentKind) -> Option<(OsString, OsString)> {
+        let variable = "CLAUDE_CONFIG_DIR";
+        let file = lines_of(kind.name()).find(|place| is_file(place))?;
+        let is_set = self.environment.contains_key(OsStr::new(variable));
+        let is_there = self.lies(file).is_some_and(|path| path.exists());
+        let folder = self.lies(".claude").filter(|_| !is_set && !is_there)?;
+        Some((variable.into(), folder.into()))
+    }
+
+    /// What all other agents keep.
+    pub(super) fn of_others(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
+        match kind {
+            Some(AgentKind::Command) => Vec::new(),
+            kind => self.of_agents(|name| Some(name) != kind.map(AgentKind::name)),
+        }
+    }
+
+    fn of_agents(&self, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let agents = AgentKind::ALL.iter().map(|kind| kind.name());
+        agents
+            .filter(|name| is_meant(name))
+            .flat_map(|name| self.existing(name))
+            .collect()
+    }
+
+    /// Where a tool keeps its cache, whether it is there or not.
+    pub(super) fn lies(&self, place: &str) -> Option<PathBuf> {
+        if place.starts_with('/') {
+            return Some(PathBuf::from(place));
+        }
+        for (beginning, variable) in MOVED {
+            if let Ok(rest) = Path::new(place).strip_prefix(beginning)
+                && let Some(moved) = absolute(&self.environment, variable)
+            {
+                return Some(if rest.as_os_str().is_empty() {
+                    moved
+                } else {
+                    moved.join(rest)
+                });
+            }
+        }
+        self.home.as_ref().map(|home| home.join(place))
+    }
+
+    fn existing(&self, section: &str) -> Vec<PathBuf> {
+        let places = lines_of(section).filter_map(|place| self.lies(place));
+        places.filter_map(real).collect()
+    }
+}
+
+fn is_file(place: &str) -> bool {
+    Path::new(place)
+        .extension()
+        .is_some_and(|end| end == "json")
+}
+
+fn lines_of(section: &str) -> impl Iterator<Item = &'static str> {
+    let mut inside = false;
+    PLACES.lines().filter(move |line| {
+        if let Some(name) = line.strip_prefix('[') {
+            inside = name.trim_end_matches(']') == section;
+            return false;
+        }
+        inside && !line.is_empty() && !line.starts_with('#')
+    })
+}
+
+/// An absolute path that a variable names.
+pub(super) fn absolute(environment: &Environment, name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(environment.get(OsStr::new(name))?);
+    path.is_absolute().then_some(path)
+}
+
+/// What a path means, if it means anything.
+#[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
+pub(super) fn real(path: PathBuf) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_there_is_named_where_it_was_moved_to() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for folder in [
+            "home/.ssh",
+            "home/.codex",
+            "elsewhere/gcloud",
+            "home/.cargo",
+            "tools",
+        ] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let environment = [
+            ("HOME", "home"),
+            ("XDG_CONFIG_HOME", "elsewhere"),
+            ("PATH", "tools"),
+        ];
+        let environment = environment.map(|(name, path)| (name.into(), root.join(path).into()));
+        let places = Places::new(environment.into());
+        let of_home = |paths: Vec<PathBuf>| -> Vec<_> {
+            paths
+                .into_iter()
+                .filter(|path| path.starts_with(&root))
+                .collect()
+        };
+        assert_eq!(
+            of_home(places.masked()),
+            [root.join("home/.ssh"), root.join("elsewhere/gcloud")]
+        );
+        assert_eq!(of_home(places.caches()), [root.join("home/.cargo")]);
+        assert_eq!(
+            places.of_agent(AgentKind::Codex),
+            [root.join("home/.codex")]
+        );
+        assert_eq!(places.of_others(Some(AgentKind::Codex)), [] as [PathBuf; 0]);
+        assert_eq!(places.of_others(None), [root.join("home/.codex")]);
+        assert!(places.toolchains().contains(&root.join("tools")));
+    }
+}

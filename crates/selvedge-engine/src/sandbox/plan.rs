@@ -1,0 +1,43 @@
+//! What one session may reach, as plain data: made in the main program, which knows the home and the
+//! environment, and carried out by whoever builds the walls. All paths are real ones, and exist.
+
+use std::path::PathBuf;
+
+use selvedge_core::model::Backend;
+use serde::{Deserialize, Serialize};
+
+use crate::process::Bytes;
+
+/// The walls of one session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    /// Who builds them.
+    pub(crate) backend: Backend,
+    /// What may be written.
+    pub(crate) writable: Vec<Bytes>,
+    /// What may be read although it lies in what is hidden.
+    pub(crate) shown: Vec<Bytes>,
+    /// What may not be written although all around it may be.
+    pub(crate) pinned: Vec<Bytes>,
+    /// What is not there.
+    pub(crate) masked: Vec<Bytes>,
+    /// What is never written through a place above it: the home, and what steers programs there.
+    pub(crate) kept: Vec<Bytes>,
+    /// Whether there is a network.
+    pub(crate) network: bool,
+    /// Whether only what is named may be written, the places for temporary files included.
+    pub(crate) strict: bool,
+}
+
+/// Paths as the system knows them.
+pub(crate) fn paths(listed: &[Bytes]) -> Vec<PathBuf> {
+    listed.iter().map(PathBuf::from).collect()
+}
+
+/// Paths as they travel.
+pub(crate) fn bytes(paths: impl IntoIterator<Item = PathBuf>) -> Vec<Bytes> {
+    let mut paths: Vec<PathBuf> = paths.into_iter().collect();
+    paths.sort();
+    paths.dedup();
+    paths.iter().map(|path| path.as_os_str().into()).collect()
+}

@@ -1,0 +1,231 @@
+//! Trying the walls: a session like any other behind them attempts what they are to hold against, and
+//! says what it could do. An attempt that could be made is a wall that does not hold.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process};
+use selvedge_core::model::{Backend, Hold, Profile, Sandbox};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::{Scene, Walls};
+use crate::process::capture::Plan;
+use crate::process::{self, Command, How, Limits, Session, Supervisor};
+
+/// Trying takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(20);
+
+const SECRET: &str = "secret";
+const SOCKET: &str = "socket";
+const FILE: &str = "file";
+
+/// What is to be attempted.
+#[derive(Debug, Serialize, Deserialize)]
+struct Attempts {
+    /// May be written; what cannot even write here has no use.
+    workspace: PathBuf,
+    /// A file that may not be made.
+    outside: PathBuf,
+    /// May not be read; holds a socket too.
+    masked: PathBuf,
+    /// A file among the temporary ones of others.
+    temporary: PathBuf,
+    /// The name of a socket.
+    name: String,
+    /// Somebody listens there.
+    port: u16,
+    /// A process outside.
+    pid: i32,
+}
+
+/// What could be done.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Done {
+    wrote_inside: bool,
+    wrote_outside: bool,
+    read_masked: bool,
+    saw_process: bool,
+    reached_name: bool,
+    reached_socket: bool,
+    saw_temporary: bool,
+    reached_network: bool,
+}
+
+/// Attempts it all, for real, and says what holds; or why these walls cannot be built.
+pub(super) async fn look(
+    backend: Backend,
+    profile: Profile,
+    scene: &Scene,
+    supervisor: &Supervisor,
+) -> Result<Sandbox, String> {
+    let stage = Stage::set(scene).map_err(|error| error.to_string())?;
+    let attempts = stage.attempts().map_err(|error| error.to_string())?;
+    let told = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
+    let scene = Scene {
+        workspace: attempts.workspace.clone(),
+        ..scene.clone()
+    };
+    let walls = Walls::trial(backend, profile, &scene, attempts.masked.clone());
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let argv: Vec<OsString> = vec![own.into(), "__wall-probe".into(), told.into()];
+    let environment = scene.environment.iter();
+    let command = Command {
+        env: environment
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        ..Command::new(argv, &attempts.workspace, "probe.1")
+    };
+    let supervisor = Supervisor::new(&supervisor.program, supervisor.args.clone());
+    let supervisor = supervisor.within(Some(walls));
+    let prepared = Session::prepare(&supervisor, &command).await;
+    let prepared = prepared.map_err(|error| error.to_string())?;
+    let limits = Limits {
+        wall: Some(LIMIT),
+        silence: None,
+    };
+    let never = CancellationToken::new();
+    let ended = process::run(prepared, limits, Plan::default(), &never).await;
+    supervisor.retire().await;
+    let said = match &ended.how {
+        How::Exited(0) => serde_json::from_slice::<Done>(&ended.stdout.head),
+        How::SpawnFailed(failure) => return Err(failure.to_string()),
+        how => {
+            let said = String::from_utf8_lossy(&ended.stderr.head)
+                .trim()
+                .to_owned();
+            return Err(format!("a trial run ended oddly ({how:?}) {said}"));
+        }
+    };
+    let mut done = said.map_err(|error| format!("a trial run said nothing: {error}"))?;
+    // What is written where nothing of the machine is shown does not reach it.
+    done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
+    judge(backend, profile, &done)
+}
+
+fn judge(backend: Backend, profile: Profile, done: &Done) -> Result<Sandbox, String> {
+    if !done.wrote_inside {
+        return Err("the workspace itself cannot be written behind it".to_owned());
+    }
+    // What does not hold against these two is no wall.
+    if done.wrote_outside || done.read_masked {
+        return Err("it does not hold: a forbidden file could be reached".to_owned());
+    }
+    let tried = [
+        (Hold::Writes, done.wrote_outside),
+        (Hold::Secrets, done.read_masked),
+        (Hold::Processes, done.saw_process),
+        (Hold::Sockets, done.reached_name || done.reached_socket),
+        (Hold::Temporary, done.saw_temporary),
+        (Hold::Network, done.reached_network),
+    ];
+    let those = |could: bool| {
+        let those = tried.iter().filter(|(_, done)| *done == could);
+        those.map(|(hold, _)| *hold).collect()
+    };
+    Ok(Sandbox {
+        backend,
+        profile,
+        holds: those(false),
+        open: those(true),
+        ..Sandbox::default()
+    })
+}
+
+/// What there is to reach for.
+struct Stage {
+    folder: TempDir,
+    temporary: tempfile::NamedTempFile,
+    name: String,
+    _named: UnixListener,
+    _masked: UnixListener,
+    listener: TcpListener,
+}
+
+impl Stage {
+    fn set(scene: &Scene) -> io::Result<Self> {
+        fs::create_dir_all(&scene.state)?;
+        let folder = tempfile::Builder::new()
+            .prefix("probe-")
+            .tempdir_in(&scene.state)?;
+        for name in ["workspace", "outside", "masked"] {
+            fs::create_dir(folder.path().join(name))?;
+        }
+        fs::write(folder.path().join("masked").join(SECRET), SECRET)?;
+        let temporary = tempfile::Builder::new()
+            .prefix("selvedge-probe-")
+            .tempfile_in("/tmp")?;
+        let name = format!("selvedge-probe-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name)?;
+        Ok(Self {
+            _named: UnixListener::bind_addr(&address)?,
+            _masked: UnixListener::bind(folder.path().join("masked").join(SOCKET))?,
+            listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
+            name,
+            folder,
+            temporary,
+        })
+    }
+
+    fn attempts(&self) -> io::Result<Attempts> {
+        let root = self.folder.path().canonicalize()?;
+        Ok(Attempts {
+            workspace: root.join("workspace"),
+            outside: outside()
+                .unwrap_or_else(|| root.join("outside"))
+                .join(format!(".selvedge-probe-{}", std::process::id())),
+            masked: root.join("masked"),
+            temporary: self.temporary.path().to_owned(),
+            name: self.name.clone(),
+            port: self.listener.local_addr()?.port(),
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
+        })
+    }
+}
+
+/// The home, where it could be written without walls.
+fn outside() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    let writable = rustix::fs::access(&home, rustix::fs::Access::WRITE_OK).is_ok();
+    (home.is_absolute() && writable).then_some(home)
+}
+
+/// The hidden face `__wall-probe`: makes the attempts that its argument names.
+pub fn main(args: &[OsString]) -> ExitCode {
+    let told = args.first().and_then(|arg| arg.to_str());
+    let Some(attempts) = told.and_then(|told| serde_json::from_str::<Attempts>(told).ok()) else {
+        return ExitCode::FAILURE;
+    };
+    let done = attempts.make();
+    let said = serde_json::to_vec(&done).map_err(io::Error::from);
+    match said.and_then(|said| io::stdout().write_all(&said)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+impl Attempts {
+    fn make(&self) -> Done {
+        let named = SocketAddr::from_abstract_name(&self.name);
+        let pid = Pid::from_raw(self.pid);
+        let environ = fs::read(format!("/proc/{}/environ", self.pid));
+        Done {
+            wrote_inside: fs::write(self.workspace.join(FILE), "").is_ok(),
+            wrote_outside: fs::write(&self.outside, "").is_ok(),
+            read_masked: fs::read(self.masked.join(SECRET)).is_ok(),
+            saw_process: environ.is_ok() || pid.is_some_and(|pid| test_kill_process(pid).is_ok()),
+            reached_name: named.is_ok_and(|named| UnixStream::connect_addr(&named).is_ok()),
+            reached_socket: UnixStream::connect(self.masked.join(SOCKET)).is_ok(),
+            saw_temporary: fs::read(&self.temporary).is_ok(),
+            reached_network: TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok(),
+        }
+    }
+}

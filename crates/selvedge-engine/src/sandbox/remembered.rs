@@ -1,0 +1,108 @@
+//! What was found by trying, for as long as the machine is up and neither this program nor `bwrap` is
+//! another: trying costs more than a run's start may.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::{Backend, Profile, Sandbox};
+use serde::{Deserialize, Serialize};
+
+use super::find_bubblewrap;
+
+const FILE: &str = "sandbox.json";
+
+#[derive(Debug)]
+pub(super) struct Remembered {
+    path: PathBuf,
+    kept: Kept,
+    changed: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    /// Of what it was found out.
+    key: String,
+    found: BTreeMap<String, Result<Sandbox, String>>,
+}
+
+impl Remembered {
+    /// What is still true of what is kept below a folder.
+    pub(super) fn read(state: &Path) -> Self {
+        let path = state.join(FILE);
+        let read = fs::read(&path).ok();
+        let kept: Option<Kept> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let key = key();
+        let kept = kept.filter(|kept| kept.key == key).unwrap_or(Kept {
+            key,
+            found: BTreeMap::new(),
+        });
+        Self {
+            path,
+            kept,
+            changed: false,
+        }
+    }
+
+    pub(super) fn get(
+        &self,
+        backend: Backend,
+        profile: Profile,
+    ) -> Option<Result<Sandbox, String>> {
+        self.kept.found.get(&name(backend, profile)).cloned()
+    }
+
+    pub(super) fn put(
+        &mut self,
+        backend: Backend,
+        profile: Profile,
+        held: Result<Sandbox, String>,
+    ) {
+        self.kept.found.insert(name(backend, profile), held);
+        self.changed = true;
+    }
+
+    /// Keeps it; where it cannot be kept, it is tried again next time.
+    pub(super) fn write(&self) {
+        if !self.changed {
+            return;
+        }
+        let Some(folder) = self.path.parent() else {
+            return;
+        };
+        let _ = fs::create_dir_all(folder);
+        let written = tempfile::NamedTempFile::new_in(folder).and_then(|file| {
+            serde_json::to_writer(&file, &self.kept)?;
+            file.persist(&self.path).map_err(std::io::Error::from)
+        });
+        drop(written);
+    }
+}
+
+fn name(backend: Backend, profile: Profile) -> String {
+    format!("{} {}", backend.name(), profile.name())
+}
+
+/// Changes when anything does that the answers depend on.
+fn key() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    let own = std::env::current_exe().ok();
+    let files = [own, find_bubblewrap()];
+    let files: Vec<_> = files
+        .iter()
+        .map(|path| {
+            let path = path.as_ref()?;
+            let found = fs::metadata(path).ok()?;
+            Some((
+                path.clone(),
+                found.ino(),
+                found.mtime(),
+                found.mtime_nsec(),
+                found.len(),
+            ))
+        })
+        .collect();
+    format!("{} {user} {files:?}", boot.trim())
+}

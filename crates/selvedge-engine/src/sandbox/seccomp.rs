@@ -1,0 +1,80 @@
+//! System calls that no build needs and that lead past walls made of files: they fail with EPERM.
+//! Namespaces and mounts are not among them, so that a program may build walls of its own inside.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+/// Of the kernel as a whole, and ways to files and keys that no path leads to.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_open_by_handle_at,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_syslog,
+    libc::SYS_quotactl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+
+/// Pushing characters into a terminal that somebody else types on.
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
+
+/// Refuses them to this process and all that it will start. Without a network of its own, sockets
+/// are refused too, but those between processes of one machine.
+pub(super) fn refuse(sockets: bool) -> io::Result<()> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let ioctl = [TIOCSTI, TIOCLINUX].map(|request| when(1, SeccompCmpOp::Eq, request));
+    rules.insert(
+        libc::SYS_ioctl,
+        ioctl.into_iter().collect::<io::Result<_>>()?,
+    );
+    if sockets {
+        let local = u64::try_from(libc::AF_UNIX).unwrap_or_default();
+        rules.insert(libc::SYS_socket, vec![when(0, SeccompCmpOp::Ne, local)?]);
+        // It would open sockets without that call.
+        rules.insert(libc::SYS_io_uring_setup, Vec::new());
+    }
+    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+    let refusal = u32::try_from(libc::EPERM).unwrap_or(1);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(refusal),
+        architecture,
+    );
+    let program: BpfProgram = filter
+        .and_then(TryInto::try_into)
+        .map_err(io::Error::other)?;
+    apply_filter(&program).map_err(io::Error::other)
+}
+
+fn when(argument: u8, is: SeccompCmpOp, value: u64) -> io::Result<SeccompRule> {
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value);
+    condition
+        .and_then(|condition| SeccompRule::new(vec![condition]))
+        .map_err(io::Error::other)
+}

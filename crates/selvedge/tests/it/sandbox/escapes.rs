@@ -1,0 +1,114 @@
+//! Writing where nothing may be written.
+
+use std::fs;
+
+use super::on_both;
+use super::scene::Scene;
+
+fn bashrc(scene: &Scene) -> String {
+    fs::read_to_string(scene.env.home().join(".bashrc")).unwrap()
+}
+
+fn a_file_of_the_home(scene: &Scene) {
+    scene.attempt("echo evil >> ~/.bashrc; rm -f ~/.bashrc; mv ~/.bashrc ~/.other; true");
+    assert_eq!(bashrc(scene), "# mine\n");
+}
+
+fn a_new_file_in_the_home(scene: &Scene) {
+    scene.attempt("touch ~/.zshrc ~/.profile; mkdir -p ~/bin && echo evil > ~/bin/git; true");
+    for made in [".zshrc", ".profile", "bin"] {
+        assert!(!scene.env.home().join(made).exists(), "{made}");
+    }
+}
+
+fn a_program_of_the_system(scene: &Scene) {
+    scene.attempt("echo evil > /usr/local/bin/selvedge-evil; echo evil > /etc/profile.d/selvedge-evil.sh; true");
+    for made in [
+        "/usr/local/bin/selvedge-evil",
+        "/etc/profile.d/selvedge-evil.sh",
+    ] {
+        assert!(!std::path::Path::new(made).exists(), "{made}");
+    }
+}
+
+fn through_a_link_in_the_workspace(scene: &Scene) {
+    scene.attempt("ln -s ~/.bashrc link; echo evil >> link; cp attempt.sh link; true");
+    assert_eq!(bashrc(scene), "# mine\n");
+}
+
+fn through_a_linked_folder(scene: &Scene) {
+    scene.attempt("ln -s ~ folder; echo evil > folder/.zshrc; rm folder/.bashrc; true");
+    assert!(!scene.env.home().join(".zshrc").exists());
+    assert_eq!(bashrc(scene), "# mine\n");
+}
+
+fn through_a_hard_link(scene: &Scene) {
+    scene.attempt("ln ~/.bashrc hard && echo evil >> hard; true");
+    assert_eq!(bashrc(scene), "# mine\n");
+}
+
+fn from_another_working_directory(scene: &Scene) {
+    scene.attempt("cd ~ && git init -q . && touch here; cd / && touch ./here; true");
+    assert!(!scene.env.home().join("here").exists());
+    assert!(!scene.env.home().join(".git").exists());
+}
+
+fn by_dots_and_slashes(scene: &Scene) {
+    scene.attempt("touch ../outside ../../../../../../../outside .//..//./outside; true");
+    assert!(!scene.env.root().join("outside").exists());
+}
+
+/// A settings file that is not there yet, which a program outside would obey.
+fn settings_that_are_missing(scene: &Scene) {
+    scene.attempt(
+        "mkdir -p \"$XDG_CONFIG_HOME/selvedge\" && echo 'sandbox.backend = \"none\"' > \"$XDG_CONFIG_HOME/selvedge/config.toml\"
+        echo '{\"hooks\":{}}' > ~/.claude/settings.json
+        mkdir -p ~/.config/git && echo evil > ~/.config/git/config; true",
+    );
+    assert!(!scene.env.config().join("selvedge").exists());
+    assert!(!scene.env.home().join(".claude/settings.json").exists());
+    assert!(!scene.env.home().join(".config/git/config").exists());
+}
+
+/// A pointer that the workspace made itself makes nothing writable.
+fn a_worktree_of_somebody_elses(scene: &Scene) {
+    let other = scene.env.home().join("other");
+    fs::create_dir_all(other.join("objects")).unwrap();
+    fs::write(other.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::rename(scene.env.work().join(".git"), scene.env.root().join("was")).unwrap();
+    scene
+        .env
+        .write(".git", format!("gitdir: {}\n", other.display()));
+    scene.attempt("touch ~/other/evil; true");
+    assert!(!other.join("evil").exists());
+}
+
+/// The mount points of masks and caches are none of the user's.
+fn nothing_is_made_in_the_home(scene: &Scene) {
+    let listed = || {
+        let mut names: Vec<_> = fs::read_dir(scene.env.home())
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = listed();
+    scene.attempt("ls -a ~");
+    assert_eq!(listed(), before);
+    assert!(!std::path::Path::new("/tmp/.git").exists());
+}
+
+on_both!(
+    a_file_of_the_home,
+    a_new_file_in_the_home,
+    a_program_of_the_system,
+    through_a_link_in_the_workspace,
+    through_a_linked_folder,
+    through_a_hard_link,
+    from_another_working_directory,
+    by_dots_and_slashes,
+    settings_that_are_missing,
+    a_worktree_of_somebody_elses,
+    nothing_is_made_in_the_home,
+);
