@@ -4,6 +4,8 @@
 //! not configured is an error that helps, never a silent fall back to another agent: that would
 //! spend somebody's money on somebody else's model.
 
+mod acp;
+
 use std::collections::BTreeMap;
 
 use crate::config::nearest;
@@ -58,12 +60,19 @@ pub fn route(
         None if is_for_the_shell(task) => SHELL,
         None => default,
     };
-    match agents.get(name) {
-        Some(agent) if agent.kind == AgentKind::Shell => with_command(agent.clone(), task),
-        Some(agent) => Ok(agent.clone()),
+    match find(name, agents) {
+        Some(agent) if agent.kind == AgentKind::Shell => with_command(agent, task),
+        Some(agent) => Ok(agent),
         None if name == SHELL => with_command(shell(), task),
         None => Err(unknown(name, agents)),
     }
+}
+
+/// The agent of a name: one that is configured, or a program that speaks the Agent Client Protocol
+/// (`acp:PROGRAM`).
+pub(crate) fn find(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<AgentSpec> {
+    let configured = agents.get(name).cloned();
+    configured.or_else(|| acp::named(name, agents))
 }
 
 fn is_for_the_shell(task: &Task) -> bool {
@@ -240,5 +249,26 @@ mod tests {
     fn a_default_that_is_not_configured_is_an_error_too() {
         let error = route(&task(), &BTreeMap::new(), "claude").unwrap_err();
         assert!(matches!(error, RouteError::Unknown { .. }));
+    }
+
+    #[test]
+    fn a_program_that_speaks_the_protocol_needs_no_table() {
+        let mut agents = agents();
+        let program = |name: &str, agents: &_| find(name, agents).map(|agent| agent.program);
+        assert_eq!(program("acp:gemini", &agents).unwrap(), ["gemini", "--acp"]);
+        assert_eq!(program("acp:my-agent", &agents).unwrap(), ["my-agent"]);
+        let agent = find("acp:claude", &agents).unwrap();
+        assert_eq!(agent.kind, AgentKind::Acp);
+        assert_eq!(agent.program, ["claude-agent-acp"]);
+        for refused in ["acp:", "acp:/bin/sh", "acp:sh -c x", "acp:-x", "acp"] {
+            assert_eq!(program(refused, &agents), None, "{refused}");
+        }
+        let mut qwen = agents.get("ollama").unwrap().clone();
+        qwen.program = vec!["/opt/qwen".to_owned()];
+        qwen.env.insert("KEY".to_owned(), "x".to_owned());
+        agents.insert("qwen".to_owned(), qwen);
+        let agent = find("acp:qwen", &agents).unwrap();
+        assert_eq!(agent.program, ["/opt/qwen", "--acp"]);
+        assert!(agent.env.contains_key("KEY"));
     }
 }

@@ -34,9 +34,11 @@
 
 mod browser;
 mod model_server;
+mod scripted_acp;
 mod test_env;
 mod watched;
 
 pub use browser::{Browser, Key, Tab};
 pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
+pub use scripted_acp::ScriptedAcp;
 pub use test_env::{Child, Invocation, Output, Process, TestEnv};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{AgentKind, AgentSpec};
-use crate::route::{RouteError, unknown};
+use crate::route::{RouteError, find, unknown};
 
 /// The built-in agent that judges unless others are named.
 const DEFAULT: &str = "claude";
@@ -31,9 +31,9 @@ pub fn choose(
     agents: &BTreeMap<String, AgentSpec>,
     worker: &AgentSpec,
 ) -> Result<Vec<AgentSpec>, NoJudge> {
-    let find = |name: &str| agents.get(name).ok_or_else(|| unknown(name, agents));
+    let find = |name: &str| find(name, agents).ok_or_else(|| unknown(name, agents));
     if named.is_empty() {
-        let mut judge = find(DEFAULT)?.clone();
+        let mut judge = find(DEFAULT)?;
         if worker.kind == AgentKind::Claude {
             let works = worker.model.as_deref().unwrap_or_default();
             let other = MODELS.into_iter().find(|model| !works.contains(model));
@@ -45,7 +45,7 @@ pub fn choose(
         judge if matches!(judge.kind, AgentKind::Shell | AgentKind::Mini) => {
             Err(NoJudge::Shell(name.clone()))
         }
-        judge => Ok(judge.clone()),
+        judge => Ok(judge),
     });
     judges.collect()
 }

@@ -33,6 +33,8 @@ pub enum AgentKind {
     Copilot,
     /// `goose run`.
     Goose,
+    /// Any program that speaks the Agent Client Protocol over its standard input and output.
+    Acp,
     /// A model behind Ollama's `/api/chat`, with our own file and command tools.
     Ollama,
     /// A model behind the API of Anthropic, OpenAI or Gemini, with the same tools.
@@ -71,7 +73,7 @@ pub struct Known {
 
 impl AgentKind {
     /// All of them, in the order in which people are told of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Claude,
         Self::Codex,
         Self::Gemini,
@@ -84,6 +86,7 @@ impl AgentKind {
         Self::Droid,
         Self::Copilot,
         Self::Goose,
+        Self::Acp,
         Self::Ollama,
         Self::Api,
         Self::Command,
@@ -163,6 +166,13 @@ impl AgentKind {
                 name: "goose",
                 counts_turns: true,
                 ..UNTRIED
+            },
+            Self::Acp => Known {
+                name: "acp",
+                api_retries: 0,
+                counts_turns: false,
+                cost: CostTold::Perhaps,
+                is_experimental: false,
             },
             Self::Ollama => Known {
                 name: "ollama",

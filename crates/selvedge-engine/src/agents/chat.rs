@@ -7,7 +7,7 @@
 //! model is a matter of [`model::Model`]; nothing here knows it.
 
 pub(super) mod clocks;
-mod confined;
+pub(super) mod confined;
 mod context;
 pub(super) mod conversation;
 mod instructions;

@@ -4,6 +4,7 @@
 //! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
 //! and jitter, and never counts as a verification retry.
 
+mod acp;
 mod aider;
 mod api;
 mod chat;
@@ -34,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::Progress;
 use crate::process::Supervisor;
 
+pub use acp::Acp;
 pub use aider::Aider;
 pub use api::Api;
 pub use claim::TEXT_LIMIT;
@@ -117,6 +119,7 @@ pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
         AgentKind::Droid => Box::new(Droid::default()),
         AgentKind::Copilot => Box::new(Copilot::default()),
         AgentKind::Goose => Box::new(Goose::default()),
+        AgentKind::Acp => Box::new(Acp),
         AgentKind::Ollama => Box::new(Ollama::default()),
         AgentKind::Api => Box::new(Api::default()),
         AgentKind::Command => Box::new(CommandAgent),

@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
     /// (`.toml`), which may be a plan of several `[[subtasks]]`.
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, or one of your own; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude].
+    /// Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, one of your own, or `acp:PROGRAM` for any that speaks the Agent Client Protocol; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude].
     #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
     pub(crate) agent: Option<String>,
     /// Who works, try by try: several names, the first for the first attempt; the last one stays.

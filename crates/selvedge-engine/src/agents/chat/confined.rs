@@ -16,14 +16,14 @@ pub(super) const FILE_LIMIT: u64 = 4 << 20;
 
 /// The workspace, held open.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(in crate::agents) struct Root {
     directory: OwnedFd,
     path: PathBuf,
 }
 
 /// Why a file cannot be used, in words for the model.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
+pub(in crate::agents) enum FileError {
     #[error("`{0}` is outside of the workspace; name files by their path below it")]
     Outside(String),
     #[error("`{0}` belongs to git; it may not be written")]
@@ -41,7 +41,7 @@ pub(super) enum FileError {
 }
 
 impl Root {
-    pub(super) fn open(workspace: &Path) -> io::Result<Self> {
+    pub(in crate::agents) fn open(workspace: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(workspace, flags, Mode::empty())?;
         Ok(Self {
@@ -70,7 +70,7 @@ impl Root {
     }
 
     /// A whole file.
-    pub(super) fn read(&self, named: &str) -> Result<Vec<u8>, FileError> {
+    pub(in crate::agents) fn read(&self, named: &str) -> Result<Vec<u8>, FileError> {
         let path = self.below(named)?;
         // Without O_NONBLOCK, opening a named pipe would wait for a writer.
         let file = self.open_at(&path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
@@ -85,7 +85,7 @@ impl Root {
     }
 
     /// Writes a whole file, making the directories on the way.
-    pub(super) fn write(&self, named: &str, bytes: &[u8]) -> Result<(), FileError> {
+    pub(in crate::agents) fn write(&self, named: &str, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.below(named)?;
         let is_git = |part: &std::ffi::OsStr| part.eq_ignore_ascii_case(".git");
         if path.iter().any(is_git) {
@@ -109,6 +109,21 @@ impl Root {
             Ok(_) => Ok(self.path.join(path)),
             Err(errno) => Err(failed(named, errno.into())),
         }
+    }
+
+    /// Whether a name means something in the workspace, there or yet to be made.
+    pub(in crate::agents) fn holds(&self, named: &str) -> bool {
+        let Ok(path) = self.below(named) else {
+            return false;
+        };
+        path.ancestors().find_map(|path| {
+            match self.open_at(path, OFlags::PATH, Mode::empty()) {
+                Ok(_) => Some(true),
+                // What is not there yet will be made in what is.
+                Err(Errno::NOENT) => None,
+                Err(_) => Some(false),
+            }
+        }) == Some(true)
     }
 
     /// A file's path below the workspace.

@@ -97,6 +97,13 @@ impl Account {
         }
     }
 
+    /// More is told of a call that has not come back yet.
+    pub(in crate::agents) fn knows_more(&mut self, id: &str, call: ToolCall) {
+        if let Some(running) = self.running.get_mut(id) {
+            *running = call;
+        }
+    }
+
     /// A tool came back, with this error if it failed.
     pub(in crate::agents) fn answered(&mut self, id: &str, error: Option<&str>) {
         self.tool_errors = self.tool_errors.saturating_add(u32::from(error.is_some()));
@@ -146,6 +153,13 @@ impl Account {
         let usage = Some(self.usage).filter(|_| is_priced);
         let price = |usage| PriceTable::built_in().cost(model?, &usage);
         usage.and_then(price).map_or(Cost::UNKNOWN, Cost::estimated)
+    }
+}
+
+impl<R> Folded<R> {
+    /// Whether the program said how the session ended.
+    pub(in crate::agents) fn has_ended(&self) -> bool {
+        self.account.ending.is_some()
     }
 }
 

@@ -17,6 +17,7 @@ const AIDER: Played = Played {
         let turn = Turn::text(format!("{said}\n\n{}", edit(text)));
         vec![turn.usage(2_100, 60)]
     },
+    tokens: [2_100, 60],
     calls: 0,
     names_sessions: false,
     refusal: 400,

@@ -13,6 +13,7 @@ const CLAUDE: Played = Played {
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
     solves: |env, text, said| super::solves((CLAUDE.writes)(env, text), said),
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,

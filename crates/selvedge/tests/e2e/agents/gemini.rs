@@ -15,6 +15,7 @@ const GEMINI: Played = Played {
     },
     runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
     solves: |env, text, said| super::solves((GEMINI.writes)(env, text), said),
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,

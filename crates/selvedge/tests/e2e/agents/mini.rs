@@ -18,6 +18,7 @@ const MINI: Played = Played {
             Turn::text(said).and_tool("bash", done).usage(1_100, 10),
         ]
     },
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: false,
     refusal: 401,

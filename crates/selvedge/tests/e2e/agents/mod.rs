@@ -1,6 +1,9 @@
 //! Every agent that a registry has, for real, in the same scenarios. `cargo xtask e2e` prints what
 //! came of them as the matrix of docs/agents.md, from the names of the tests.
 
+mod acp_gemini;
+mod acp_opencode;
+mod acp_qwen;
 mod aider;
 mod claude;
 mod codex;
@@ -25,6 +28,8 @@ pub(crate) struct Played {
     /// The model has it write a text into the file `answer`, then says this and is done; for 2,100 tokens in
     /// and 60 out.
     solves: fn(&TestEnv, &str, &str) -> Vec<Turn>,
+    /// The tokens that it tells of.
+    tokens: [u32; 2],
     /// How often it calls a tool for that.
     calls: u32,
     /// Whether its sessions have names.

@@ -14,6 +14,7 @@ const OPENCODE: Played = Played {
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
     solves: |env, text, said| super::solves((OPENCODE.writes)(env, text), said),
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
@@ -22,6 +23,13 @@ const OPENCODE: Played = Played {
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    let program = json!([program("opencode")]);
+    let provider = provider(server);
+    format!("program = {program}\nmodel = \"loopback/scripted\"\n{provider}")
+}
+
+/// The environment in which it has this server for its model, and looks nothing up.
+pub(super) fn provider(server: &ModelServer) -> String {
     let limit = json!({"context": 100_000, "output": 8_000});
     let model = json!({"name": "scripted", "tool_call": true, "limit": limit});
     let provider = json!({
@@ -31,9 +39,8 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     });
     let config = json!({"provider": {"loopback": provider}}).to_string();
     format!(
-        "program = {}\nmodel = \"loopback/scripted\"\nenv.OPENCODE_CONFIG_CONTENT = '{config}'\n\
+        "env.OPENCODE_CONFIG_CONTENT = '{config}'\n\
          env.OPENCODE_DISABLE_MODELS_FETCH = \"1\"\nenv.OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\n",
-        json!([program("opencode")]),
     )
 }
 

@@ -14,6 +14,7 @@ const QWEN: Played = Played {
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
     solves: |env, text, said| super::solves((QWEN.writes)(env, text), said),
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,

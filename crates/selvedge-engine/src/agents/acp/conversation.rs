@@ -1,0 +1,189 @@
+//! The conversation with an agent, by the official library: who we are and what we offer, a session in
+//! the workspace, one prompt, and answers to what it asks meanwhile.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
+    InitializeRequest, NewSessionRequest, PromptRequest, ReadTextFileRequest,
+    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, TextContent,
+    WriteTextFileRequest,
+};
+use agent_client_protocol::{Agent, Client, Error, Lines};
+use futures_util::{Sink, Stream};
+use selvedge_core::model::{MicroUsd, SessionOutcome, SessionStatus};
+use tokio_util::sync::CancellationToken;
+
+use super::model;
+use super::policy::{Policy, Refused};
+use crate::agents::SessionRequest;
+use crate::agents::chat::confined::FileError;
+use crate::agents::claim::reason;
+
+/// How long an agent may take to heed a cancellation before it is stopped.
+const HEEDING: Duration = Duration::from_secs(2);
+
+/// How the talk with an agent ended; how the session did, its own messages say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Talk {
+    /// The prompt was answered.
+    Over,
+    /// The person cancelled.
+    Cancelled,
+    /// What it told of its cost reached the cap.
+    OverBudget,
+    /// It said something that ended the talk, or nothing any more.
+    Broke(String),
+}
+
+/// All that is needed to hold it.
+pub(super) struct Conversation<'a> {
+    request: &'a SessionRequest,
+    cancel: &'a CancellationToken,
+    policy: Arc<Policy>,
+    over_budget: CancellationToken,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn new(
+        request: &'a SessionRequest,
+        cancel: &'a CancellationToken,
+    ) -> Result<Self, Box<SessionOutcome>> {
+        let policy = Policy::new(&request.workspace, request.role).map_err(|error| {
+            let error = format!("cannot open {}: {error}", request.workspace.display());
+            Box::new(SessionOutcome::failed(SessionStatus::Infra, error))
+        })?;
+        Ok(Self {
+            request,
+            cancel,
+            policy: Arc::new(policy),
+            over_budget: CancellationToken::new(),
+        })
+    }
+
+    /// Holds the whole conversation; what we say is closed afterwards.
+    pub(super) async fn hold(
+        &self,
+        sending: impl Sink<String, Error = io::Error> + Send + 'static,
+        receiving: impl Stream<Item = io::Result<String>> + Send + 'static,
+    ) -> Talk {
+        let [asked, read, written] = [(); 3].map(|()| Arc::clone(&self.policy));
+        let (cap, over_budget) = (self.request.cost_left, self.over_budget.clone());
+        let held = Client
+            .v1()
+            .name("selvedge")
+            .on_receive_notification(
+                async move |told: SessionNotification, _| {
+                    if reaches(cap, &told.update) {
+                        over_budget.cancel();
+                    }
+                    Ok(())
+                },
+                agent_client_protocol::on_receive_notification!(),
+            )
+            .on_receive_request(
+                async move |request: RequestPermissionRequest, responder, _| {
+                    responder.respond(asked.permission(&request))
+                },
+                agent_client_protocol::on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: ReadTextFileRequest, responder, _| match read.read(&request) {
+                    Ok(response) => responder.respond(response),
+                    Err(error) => responder.respond_with_error(no_file(&error)),
+                },
+                agent_client_protocol::on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: WriteTextFileRequest, responder, _| match written
+                    .write(&request)
+                {
+                    Ok(response) => responder.respond(response),
+                    Err(error) => responder.respond_with_error(no_file(&error)),
+                },
+                agent_client_protocol::on_receive_request!(),
+            )
+            .connect_with(Lines::new(sending, receiving), async |agent| {
+                self.talk(&agent).await
+            });
+        match held.await {
+            Ok(talk) => talk,
+            Err(error) => Talk::Broke(reason(&error.to_string())),
+        }
+    }
+
+    async fn talk(&self, agent: &ConnectionTo<Agent>) -> Result<Talk, Error> {
+        let Some(session) = self.unless_cancelled(self.begin(agent)).await else {
+            return Ok(Talk::Cancelled);
+        };
+        let session = session?;
+        let text = TextContent::new(self.request.prompt.whole());
+        let prompt = PromptRequest::new(session.clone(), vec![ContentBlock::Text(text)]);
+        let mut answer = std::pin::pin!(agent.send_request(prompt).block_task());
+        let broken_off = tokio::select! {
+            biased;
+            answer = &mut answer => return answer.map(|_| Talk::Over),
+            () = self.over_budget.cancelled() => Talk::OverBudget,
+            () = self.cancel.cancelled() => Talk::Cancelled,
+        };
+        agent.send_notification(CancelNotification::new(session))?;
+        // Whether it heeds that or not, it is stopped next.
+        let _ = tokio::time::timeout(HEEDING, answer).await;
+        Ok(broken_off)
+    }
+
+    /// Opens a session in the workspace, with the model that was asked for.
+    async fn begin(&self, agent: &ConnectionTo<Agent>) -> Result<SessionId, Error> {
+        let files = FileSystemCapabilities::new()
+            .read_text_file(true)
+            .write_text_file(true);
+        let hello = InitializeRequest::new(ProtocolVersion::V1)
+            .client_capabilities(ClientCapabilities::new().fs(files))
+            .client_info(Implementation::new("selvedge", env!("CARGO_PKG_VERSION")));
+        agent.send_request(hello).block_task().await?;
+        let open = NewSessionRequest::new(self.request.workspace.clone());
+        let opened = agent.send_request(open).block_task().await?;
+        let session = opened.session_id;
+        if let Some(wanted) = &self.request.agent.model {
+            let options = opened.config_options.unwrap_or_default();
+            let choice = model::choose(&session, &options, wanted);
+            let choice = choice.map_err(|error| Error::new(0, error.to_string()))?;
+            if let Some(choice) = choice {
+                agent.send_request(choice).block_task().await?;
+            }
+        }
+        Ok(session)
+    }
+
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.cancel.run_until_cancelled(work).await
+    }
+}
+
+/// Whether an update tells that the session costs as much as it may. The cap is the run's; what the
+/// agent spends between two updates is not held back.
+fn reaches(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
+    let SessionUpdate::UsageUpdate(usage) = update else {
+        return false;
+    };
+    let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
+    let spent = dollars.and_then(|cost| MicroUsd::from_usd(cost.amount));
+    matches!((spent, cap), (Some(spent), Some(cap)) if spent >= cap)
+}
+
+/// What an agent is told that does not get a file. One that is missing is told apart: agents look for a
+/// file before they make it.
+fn no_file(why: &Refused) -> Error {
+    let said = why.to_string();
+    match why {
+        Refused::File(FileError::Missing(_)) => {
+            agent_client_protocol::v1::schema::Error::resource_not_found(Some(said)).into()
+        }
+        _ => Error::invalid_params().data(said),
+    }
+}

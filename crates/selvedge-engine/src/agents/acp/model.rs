@@ -1,0 +1,57 @@
+//! Which model an agent is told to use: one of those that it offers for a session. An agent that offers
+//! no choice takes its model from its own arguments and settings.
+
+use agent_client_protocol::v1::schema::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
+    SetSessionConfigOptionRequest,
+};
+use serde_json::Value;
+
+/// The agent has no such model.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the agent has no model `{wanted}`; it offers {}", offered.join(", "))]
+pub(super) struct NoModel {
+    wanted: String,
+    offered: Vec<String>,
+}
+
+/// What to ask for; nothing where the agent offers no choice.
+pub(super) fn choose(
+    session: &SessionId,
+    options: &[SessionConfigOption],
+    wanted: &str,
+) -> Result<Option<SetSessionConfigOptionRequest>, NoModel> {
+    let of_model =
+        |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
+    let Some(option) = options.iter().find(of_model) else {
+        return Ok(None);
+    };
+    let mut offered = Vec::new();
+    values(
+        &serde_json::to_value(&option.kind).unwrap_or_default(),
+        &mut offered,
+    );
+    if !offered.iter().any(|value| value == wanted) {
+        let wanted = wanted.to_owned();
+        return Err(NoModel { wanted, offered });
+    }
+    let value = SessionConfigOptionValue::value_id(wanted.to_owned());
+    let request = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), value);
+    Ok(Some(request))
+}
+
+/// The values of a choice, which may stand in groups.
+fn values(choice: &Value, found: &mut Vec<String>) {
+    let Some(options) = choice.get("options").and_then(Value::as_array) else {
+        return;
+    };
+    for option in options {
+        found.extend(
+            option
+                .get("value")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        );
+        values(option, found);
+    }
+}

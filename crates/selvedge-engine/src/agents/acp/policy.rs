@@ -1,0 +1,144 @@
+//! What an agent gets when it asks: files of the workspace, by a directory held open, so that neither
+//! `..` nor a symbolic link leads out of it; and leave to do what it says that it will do there. Nobody
+//! sits in front of it, so what it may is decided here. It may do more behind our back: that is what a
+//! sandbox is for.
+
+use std::io;
+use std::path::Path;
+
+use agent_client_protocol::v1::schema::{
+    PermissionOptionKind, ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome,
+    RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome,
+    ToolCallContent, ToolCallUpdateFields, ToolKind, WriteTextFileRequest, WriteTextFileResponse,
+};
+use serde_json::Value;
+
+use crate::agents::Role;
+use crate::agents::chat::confined::{FileError, Root};
+
+/// Arguments that name a file or a directory, in whichever words an agent's tools take them.
+const PATHS: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "abs_path",
+    "absolute_path",
+    "notebook_path",
+    "directory",
+    "dir_path",
+];
+
+/// Decides what an agent may.
+pub(super) struct Policy {
+    root: Root,
+    role: Role,
+}
+
+/// Why an agent does not get what it asks for.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("`{0}` is no text")]
+    NoText(String),
+    #[error("a judge changes nothing")]
+    Judge,
+}
+
+impl Policy {
+    pub(super) fn new(workspace: &Path, role: Role) -> io::Result<Self> {
+        let root = Root::open(workspace)?;
+        Ok(Self { root, role })
+    }
+
+    /// Answers a request for permission: once where that is offered.
+    pub(super) fn permission(&self, asked: &RequestPermissionRequest) -> RequestPermissionResponse {
+        use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+        let wanted = if self.allows(&asked.tool_call.fields) {
+            [AllowOnce, AllowAlways]
+        } else {
+            [RejectOnce, RejectAlways]
+        };
+        let chosen = wanted
+            .iter()
+            .find_map(|kind| asked.options.iter().find(|option| option.kind == *kind));
+        let outcome = chosen.map_or(RequestPermissionOutcome::Cancelled, |option| {
+            let chosen = SelectedPermissionOutcome::new(option.option_id.clone());
+            RequestPermissionOutcome::Selected(chosen)
+        });
+        RequestPermissionResponse::new(outcome)
+    }
+
+    /// Whether a tool may be used: on what lies in the workspace, and by a judge only to look.
+    fn allows(&self, call: &ToolCallUpdateFields) -> bool {
+        let kind = call.kind.unwrap_or_default();
+        let looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
+        let changes = matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+        if self.role == Role::Judge && !looks {
+            return false;
+        }
+        let named = paths(call);
+        named.iter().all(|path| {
+            let is_gits = Path::new(path)
+                .iter()
+                .any(|part| part.eq_ignore_ascii_case(".git"));
+            self.root.holds(path) && !(changes && is_gits)
+        })
+    }
+
+    /// Reads a text file, or some lines of it.
+    pub(super) fn read(
+        &self,
+        asked: &ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse, Refused> {
+        let path = asked.path.to_string_lossy();
+        let bytes = self.root.read(&path)?;
+        let text = String::from_utf8(bytes).map_err(|_| Refused::NoText(path.into_owned()))?;
+        if asked.line.is_none() && asked.limit.is_none() {
+            return Ok(ReadTextFileResponse::new(text));
+        }
+        let count = |number: Option<u32>, otherwise| {
+            number.map_or(otherwise, |number| {
+                usize::try_from(number).unwrap_or(usize::MAX)
+            })
+        };
+        let first = count(asked.line, 1).saturating_sub(1);
+        let lines = text.split_inclusive('\n').skip(first);
+        let part: String = lines.take(count(asked.limit, usize::MAX)).collect();
+        Ok(ReadTextFileResponse::new(part))
+    }
+
+    /// Writes a whole file.
+    pub(super) fn write(
+        &self,
+        asked: &WriteTextFileRequest,
+    ) -> Result<WriteTextFileResponse, Refused> {
+        if self.role == Role::Judge {
+            return Err(Refused::Judge);
+        }
+        let path = asked.path.to_string_lossy();
+        self.root.write(&path, asked.content.as_bytes())?;
+        Ok(WriteTextFileResponse::new())
+    }
+}
+
+/// All files and directories that a tool call names.
+fn paths(call: &ToolCallUpdateFields) -> Vec<String> {
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    let mut named = Vec::new();
+    for location in call.locations.iter().flatten() {
+        named.push(shown(&location.path));
+    }
+    for content in call.content.iter().flatten() {
+        if let ToolCallContent::Diff(diff) = content {
+            named.push(shown(&diff.path));
+        }
+    }
+    if let Some(Value::Object(arguments)) = &call.raw_input {
+        let values = PATHS
+            .iter()
+            .filter_map(|name| arguments.get(*name)?.as_str());
+        named.extend(values.map(str::to_owned));
+    }
+    named
+}

@@ -1,0 +1,60 @@
+//! An agent that speaks the Agent Client Protocol and follows a script, and the log of what it was told.
+//! A program in Python, which tests need anyway: it shares no line with the library that it is held
+//! against.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+const PROGRAM: &str = include_str!("scripted_acp/agent.py");
+
+/// The agent, with its script and its log in a folder.
+#[derive(Debug)]
+pub struct ScriptedAcp {
+    folder: PathBuf,
+}
+
+impl ScriptedAcp {
+    /// Writes program and script into a folder. The script is a list of sessions, each a list of steps;
+    /// what steps there are the program says.
+    pub fn write(folder: &Path, sessions: &Value) -> Self {
+        let agent = Self {
+            folder: folder.to_owned(),
+        };
+        std::fs::write(agent.file("py"), PROGRAM).expect("the folder can be written to");
+        std::fs::write(agent.file("script"), sessions.to_string())
+            .expect("the folder can be written to");
+        agent
+    }
+
+    /// How it is started.
+    pub fn command_line(&self) -> Vec<PathBuf> {
+        let files = ["py", "script", "log"].map(|kind| self.file(kind));
+        std::iter::once("python3".into()).chain(files).collect()
+    }
+
+    /// What it was told, of one kind: `prompt`, `initialize`, `new`, `set`, `cancelled`.
+    pub fn told(&self, kind: &str) -> Vec<Value> {
+        let of_kind = |(name, value): (String, Value)| (name == kind).then_some(value);
+        self.log().into_iter().filter_map(of_kind).collect()
+    }
+
+    /// What it got for its own requests, in their order.
+    pub fn answers(&self) -> Vec<Value> {
+        let of_request = |(name, value): (String, Value)| name.contains('/').then_some(value);
+        self.log().into_iter().filter_map(of_request).collect()
+    }
+
+    fn log(&self) -> Vec<(String, Value)> {
+        let log = std::fs::read_to_string(self.file("log")).unwrap_or_default();
+        let entries = log.lines().filter_map(|line| {
+            let entry: serde_json::Map<_, _> = serde_json::from_str(line).ok()?;
+            entry.into_iter().next()
+        });
+        entries.collect()
+    }
+
+    fn file(&self, kind: &str) -> PathBuf {
+        self.folder.join(format!("acp-agent.{kind}"))
+    }
+}

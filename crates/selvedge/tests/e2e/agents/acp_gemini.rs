@@ -1,0 +1,36 @@
+//! Gemini CLI, over the Agent Client Protocol, on Google's API. It asks us for the files that it reads and writes.
+
+use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use serde_json::json;
+
+use super::{Played, plays};
+use crate::stage::program;
+
+const ACP_GEMINI: Played = Played {
+    name: "acp-gemini",
+    settings,
+    writes: |env, text| {
+        // It asks us for files by their whole names.
+        let input = json!({"file_path": env.work().join("answer"), "content": text});
+        Turn::tool("write_file", input)
+    },
+    runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
+    solves: |env, text, said| super::solves((ACP_GEMINI.writes)(env, text), said),
+    tokens: [2_100, 60],
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
+    silence: "25s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    let program = json!([program("gemini"), "--acp", "--model", "gemini-2.5-pro"]);
+    format!(
+        "kind = \"acp\"\nprogram = {program}\nenv.GOOGLE_GEMINI_BASE_URL = \"{}\"\n\
+         env.GEMINI_API_KEY = \"dummy\"\n",
+        server.url()
+    )
+}
+
+plays!(ACP_GEMINI: success, fail_then_fix, refused, killed, hang);

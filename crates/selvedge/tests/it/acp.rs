@@ -1,0 +1,250 @@
+//! Agents that speak the Agent Client Protocol, through the real binary: a scripted one that asks for
+//! what it should not get, too. Real programs have the end-to-end suite.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use selvedge_testkit::{Output, ScriptedAcp, TestEnv};
+use serde_json::{Value, json};
+
+use crate::corrected::{self, CHECK, TASK, configure};
+use crate::stage::{stage, wait_for};
+
+/// An agent `scripted` that follows these sessions.
+fn scripted(env: &TestEnv, sessions: &Value, more: &str) -> ScriptedAcp {
+    let agent = ScriptedAcp::write(env.root(), sessions);
+    let program = json!(agent.command_line());
+    let table = "[agents.scripted]\nkind = \"acp\"";
+    configure(env, &format!("{table}\nprogram = {program}\n{more}"));
+    agent
+}
+
+fn run(env: &TestEnv, more: &[&str]) -> Output {
+    let fixed = ["run", TASK, "--agent", "scripted", "--check", CHECK];
+    let format = ["--format", "json"];
+    env.selvedge(fixed.iter().chain(&format).chain(more)).run()
+}
+
+fn session(env: &TestEnv) -> Value {
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    story["attempts"][0]["session"].clone()
+}
+
+fn writes(env: &TestEnv, text: &str) -> Value {
+    json!({"write": {"path": env.work().join("answer"), "content": text}})
+}
+
+fn ends(usage: &Value) -> Value {
+    json!({"stop": {"stopReason": "end_turn", "usage": usage}})
+}
+
+fn tokens(input: u32, output: u32) -> Value {
+    let total = input + output;
+    json!({"inputTokens": input, "outputTokens": output, "totalTokens": total})
+}
+
+fn costs(usd: f64) -> Value {
+    let cost = json!({"amount": usd, "currency": "USD"});
+    json!({"update": {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": cost}})
+}
+
+#[test]
+fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
+    let env = stage();
+    let tool =
+        json!({"toolCallId": "1", "title": "Writing", "kind": "edit", "status": "completed"});
+    let attempt = |text: &str, said: [&str; 2], usd: f64, input| {
+        json!([
+            {"print": "Welcome!"},
+            {"tool": tool},
+            writes(&env, text),
+            {"update": {"sessionUpdate": "brand_new", "what": 1}},
+            {"say": said[0]},
+            {"say": said[1]},
+            costs(usd),
+            ends(&tokens(input, 50)),
+        ])
+    };
+    let sessions = json!([
+        attempt("41\n", ["It is", " 41."], 0.01, 900),
+        attempt("42\n", ["It is", " 42."], 0.02, 1_100),
+    ]);
+    let agent = scripted(&env, &sessions, "model = \"large\"\n");
+    let corrected = corrected::run(&env, "scripted");
+    let prompts = agent.told("prompt");
+    let prompts: Vec<_> = prompts
+        .iter()
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect();
+    corrected.assert_whole(&prompts);
+    assert!(prompts[1].contains("It is 41."), "{}", prompts[1]);
+    let result = &corrected.result;
+    assert_eq!(result["estimated_cost_usd"], 0.03);
+    assert_eq!(
+        (&result["tokens_in"], &result["tokens_out"]),
+        (&2_000.into(), &100.into())
+    );
+    assert_eq!(result["output"], "It is 42.");
+    assert_eq!(agent.told("set")[0]["value"], "large");
+    let offered = &agent.told("initialize")[0]["clientCapabilities"];
+    assert_eq!(offered["fs"]["writeTextFile"], true);
+    assert_ne!(offered["terminal"], true);
+    let session = session(&env);
+    assert_eq!(
+        (&session["tool_calls"], &session["session_id"]),
+        (&1.into(), &"scripted".into())
+    );
+    assert_eq!(
+        session["unknown_records"], 2,
+        "a greeting, and an update of a later release"
+    );
+}
+
+#[test]
+fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
+    let env = stage();
+    env.write("notes", "one\ntwo\nthree\n");
+    env.commit("Notes");
+    let outside = env.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret"), "secret").unwrap();
+    symlink(&outside, env.work().join("link")).unwrap();
+    let at = |path: &str| env.work().join(path);
+    let (secret, made) = (outside.join("secret"), outside.join("made"));
+    let forbidden = [
+        secret.clone(),
+        at("../outside/secret"),
+        at("link/secret"),
+        PathBuf::from("/etc/hostname"),
+    ];
+    let mut steps: Vec<Value> = Vec::new();
+    for path in &forbidden {
+        steps.push(json!({"read": {"path": path}}));
+    }
+    for path in [
+        &made,
+        &at("link/made"),
+        &at("../outside/made"),
+        &at(".git/hooks/x"),
+    ] {
+        steps.push(json!({"write": {"path": path, "content": "x"}}));
+    }
+    let edit = |path: PathBuf| {
+        let location = json!([{"path": path}]);
+        json!({"permission": {"toolCallId": "1", "kind": "edit", "locations": location}})
+    };
+    for path in [
+        secret.clone(),
+        at("link/made"),
+        at("../outside/made"),
+        at(".git/config"),
+    ] {
+        steps.push(edit(path));
+    }
+    let asked = json!({"toolCallId": "2", "rawInput": {"file_path": secret}});
+    steps.push(json!({"permission": asked}));
+    let refused = steps.len();
+    steps.push(json!({"read": {"path": at("notes"), "line": 2, "limit": 1}}));
+    steps.push(json!({"read": {"path": at("gone")}}));
+    steps.push(edit(at("new/file")));
+    let command = json!({"toolCallId": "3", "kind": "execute", "rawInput": {"command": "make"}});
+    steps.push(json!({"permission": command}));
+    steps.push(json!({"terminal": {"command": "id"}}));
+    steps.extend([writes(&env, "42\n"), ends(&Value::Null)]);
+    let agent = scripted(&env, &json!([steps]), "");
+    run(&env, &[]).assert_code(0);
+
+    let answers = agent.answers();
+    for (step, answer) in steps.iter().zip(&answers[..refused]) {
+        let is_refused = match &answer["outcome"] {
+            Value::Null => answer["error"].is_object(),
+            chosen => chosen["optionId"] == "id-reject_once",
+        };
+        assert!(is_refused, "{step} got {answer}");
+    }
+    assert_eq!(answers[refused]["content"], "two\n");
+    assert_eq!(
+        answers[refused + 1]["error"]["code"],
+        -32002,
+        "what is missing is told apart"
+    );
+    for answer in &answers[refused + 2..refused + 4] {
+        assert_eq!(answer["outcome"]["optionId"], "id-allow_once", "{answer}");
+    }
+    assert_eq!(
+        answers[refused + 4]["error"]["code"],
+        -32601,
+        "no terminals"
+    );
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn how_it_ends_is_told_as_what_it_is() {
+    let ending = |steps: Value| {
+        let env = stage();
+        scripted(&env, &json!([steps]), "");
+        let out = run(&env, &["--max-cost", "0.05"]);
+        assert!(env.processes().is_empty(), "{:?}", env.processes());
+        let result = out.json();
+        let reason = result["reason"].to_string();
+        (
+            out.code,
+            result["outcome"].as_str().unwrap().to_owned(),
+            reason,
+        )
+    };
+    let stops = |reason: &str| json!([{"stop": {"stopReason": reason}}]);
+    let (code, outcome, _) = ending(stops("max_turn_requests"));
+    assert_eq!((code, outcome.as_str()), (5, "turn_limit"));
+    for reason in ["refusal", "max_tokens", "made_up"] {
+        let (code, outcome, why) = ending(stops(reason));
+        assert_eq!((code, outcome.as_str()), (3, "failed"), "{reason}: {why}");
+    }
+    let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "no key"}});
+    let (code, _, why) = ending(json!([{"fail": error}]));
+    assert!(code == 3 && why.contains("no key"), "{why}");
+    let (code, _, why) = ending(json!([{"say": "I begin."}, {"exit": 7}]));
+    assert!(code == 3 && why.contains("exited with code 7"), "{why}");
+    let (code, _, why) = ending(json!([{"exit": 0}]));
+    assert_eq!(code, 3, "an exit code of 0 is no success: {why}");
+    // Its cost is watched while it works.
+    let (code, outcome, _) =
+        ending(json!([costs(0.01), costs(0.06), {"await_cancel": true}, {"hang": true}]));
+    assert_eq!((code, outcome.as_str()), (6, "budget"));
+}
+
+#[test]
+fn one_that_hangs_is_ended_by_a_clock_and_one_that_is_cancelled_is_told() {
+    let env = stage();
+    scripted(&env, &json!([[{"say": "I begin."}, {"hang": true}]]), "");
+    let command = ["run", TASK, "--agent", "scripted", "--check", CHECK];
+    let out = env
+        .selvedge(command)
+        .env("SELVEDGE_LIMITS_SILENCE", "500ms")
+        .run();
+    out.assert_code(4);
+    assert!(env.processes().is_empty(), "{:?}", env.processes());
+
+    let env = stage();
+    let steps = json!([[writes(&env, "41\n"), {"await_cancel": true}, {"stop": {"stopReason": "cancelled"}}]]);
+    let agent = scripted(&env, &steps, "");
+    let child = env.selvedge(command).spawn();
+    wait_for(&env.work().join("answer"));
+    child.interrupt();
+    child.wait().assert_code(130);
+    assert_eq!(agent.told("cancelled"), [true]);
+}
+
+#[test]
+fn a_model_that_it_does_not_have_is_refused_with_those_that_it_has() {
+    let env = stage();
+    scripted(&env, &json!([[ends(&Value::Null)]]), "model = \"huge\"\n");
+    let out = run(&env, &[]);
+    out.assert_code(3);
+    let reason = out.json()["reason"].to_string();
+    assert!(
+        reason.contains("`huge`") && reason.contains("small, large"),
+        "{reason}"
+    );
+}
