@@ -24,6 +24,10 @@ e2e *ARGS:
 ui-test *ARGS:
     cargo xtask ui-test {{ARGS}}
 
+# One tiny task through the loop with a real model: `--server URL --model NAME`, or `--gguf FILE`.
+local-model *ARGS:
+    cargo xtask local-model {{ARGS}}
+
 # What a verdict is worth, measured anew: the tables of docs/trust-measured.md.
 trust:
     cargo xtask trust

@@ -1252,7 +1252,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-turns --sandbox --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1307,6 +1307,14 @@ _selvedge() {
                     return 0
                     ;;
                 --max-cost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-wall)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

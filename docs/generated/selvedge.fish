@@ -48,7 +48,7 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d '
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l file -d 'Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML (`.toml`), which may be a plan of several `[[subtasks]]`' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, or one of your own; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, one of your own, or `acp:PROGRAM` for any that speaks the Agent Client Protocol; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Who works, try by try: several names, the first for the first attempt; the last one stays' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Any program as the agent: it gets the prompt on standard input' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
@@ -60,6 +60,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Ti
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-cost -d 'Cap on the cost of the whole run' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-tokens -d 'Cap on the tokens of the whole run, in and out' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-wall -d 'Cap on the time that the whole run spends in sessions and verification' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-turns -d 'Cap on the model turns of each session, where the agent counts them' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sandbox -d 'Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock` or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
@@ -74,6 +76,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l markdown -d 'A
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l strict-budget -d 'Refuse to begin where an agent does not tell what a cap needs, instead of saying so'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l worktree -d 'Work in a clone of what is committed here, and give the work back as the branch `selvedge/RUN`: what is checked out here stays as it is'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l push -d 'Push the branch to the repository of --repo'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l clean -d 'Remove the clone once its verified work was given back. Without it `selvedge gc` does'

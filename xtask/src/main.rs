@@ -10,6 +10,7 @@
 mod bench;
 mod e2e;
 mod generate;
+mod local_model;
 mod program;
 mod stages;
 mod tidy;
@@ -33,6 +34,8 @@ cargo xtask WORD
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
   ui-test [ARGS…]      the dashboard in a real browser (chromium, chromedriver); ARGS go to the tests
+  local-model ARGS…    one tiny task through the loop with a real model: --server URL --model NAME,
+                       or --gguf FILE
   trust                every table of docs/trust-measured.md, measured anew and written
   bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         ["generate", "--check"] => generate::check(),
         ["e2e", rest @ ..] => e2e::run(rest),
         ["ui-test", rest @ ..] => ui_test::run(rest),
+        ["local-model", rest @ ..] => local_model::run(rest),
         ["trust"] => trust::run(),
         ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::stamp(path),

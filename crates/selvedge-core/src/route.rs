@@ -99,6 +99,9 @@ fn shell() -> AgentSpec {
         api_retries: 0,
         deterministic: true,
         prompt_as_argument: false,
+        effort: None,
+        max_turns: None,
+        price: None,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, EffectId, EffectKind, GateReport, MicroUsd, Sandbox, SessionOutcome,
-    SessionStatus, SnapshotMoment, Step, Timestamp, TreeId,
+    Baseline, CheckStatus, EffectId, EffectKind, GateReport, Sandbox, SessionLimits,
+    SessionOutcome, SessionStatus, SnapshotMoment, Step, Timestamp, TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +174,9 @@ impl Site {
             let error = format!("attempt {run_number} was never begun");
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
-        let cap = run.spec.budget.cost_micro_usd;
+        let left = run.left_for_attempt();
+        let limits = run.spec.limits;
+        let wall_ms = left.wall_ms.unwrap_or(u64::MAX).min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
         let request = SessionRequest {
             agent: agent.clone(),
@@ -188,8 +190,13 @@ impl Site {
             role: Role::Worker,
             files: format!("attempt-{run_number}"),
             workspace: run.spec.workspace.clone(),
-            limits: run.spec.limits,
-            cost_left: cap.map(|cap| MicroUsd(cap.0.saturating_sub(run.cost().at_least().0))),
+            limits: SessionLimits {
+                wall_ms,
+                max_turns: agent.max_turns.or(limits.max_turns),
+                ..limits
+            },
+            cost_left: left.cost,
+            tokens_left: left.tokens,
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
@@ -201,13 +208,24 @@ impl Site {
         }
         let before = Steering::note(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;
-        SessionOutcome {
+        let outcome = SessionOutcome {
             sandbox: Some(Sandbox {
                 put_back: before.put_back(),
                 ..held(&self.agents)
             }),
             ..outcome
+        };
+        let by_cap = wall_ms < limits.wall_ms && outcome.duration_ms >= wall_ms;
+        if outcome.status == SessionStatus::Timeout && by_cap {
+            let cap = run.spec.budget.wall_ms.unwrap_or_default() / 1_000;
+            let error = format!("the run's cap of {cap} s on time was reached");
+            return SessionOutcome {
+                status: SessionStatus::Budget,
+                error: Some(error),
+                ..outcome
+            };
         }
+        outcome
     }
 
     async fn baseline(

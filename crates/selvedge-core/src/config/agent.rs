@@ -18,6 +18,8 @@ pub(super) struct Agent {
     program: Option<CommandLine>,
     args: Option<Vec<String>>,
     model: Option<String>,
+    effort: Option<String>,
+    max_turns: Option<Whole<1, 1_000_000>>,
     base_url: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, EnvValue>,
@@ -68,6 +70,11 @@ impl Agent {
             kind,
             program,
             model: agent.model,
+            effort: agent.effort,
+            max_turns: agent
+                .max_turns
+                .and_then(|Whole(turns)| u32::try_from(turns).ok()),
+            price: None,
             base_url: agent.base_url,
             env: BTreeMap::new(),
             env_from: BTreeMap::new(),
@@ -95,6 +102,8 @@ impl Agent {
             program: self.program.or(model.program),
             args: self.args.or(model.args),
             model: self.model.or(model.model),
+            effort: self.effort.or(model.effort),
+            max_turns: self.max_turns.or(model.max_turns),
             base_url: self.base_url.or(model.base_url),
             env,
             api_retries: self.api_retries.or(model.api_retries),
@@ -117,7 +126,16 @@ impl Agent {
                 ),
             ))
         };
+        let known = kind.known();
         match kind {
+            _ if self.effort.is_some() && !known.takes_effort => has_no(
+                "effort",
+                "nothing tells them how hard to think; choose another `model`",
+            ),
+            _ if self.max_turns.is_some() && !known.counts_turns => has_no(
+                "max_turns",
+                "they have no limit on turns; only the limits on time hold",
+            ),
             AgentKind::Ollama if self.model.is_none() => {
                 needs("model", "model = \"qwen2.5-coder:7b\"")
             }

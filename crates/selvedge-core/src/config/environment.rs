@@ -40,6 +40,12 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_BUDGET_COST_USD", "budget.cost_usd"),
     ("SELVEDGE_BUDGET_TOKENS", "budget.tokens"),
     ("SELVEDGE_BUDGET_WALL", "budget.wall"),
+    (
+        "SELVEDGE_BUDGET_ATTEMPT_COST_USD",
+        "budget.attempt_cost_usd",
+    ),
+    ("SELVEDGE_BUDGET_ATTEMPT_TOKENS", "budget.attempt_tokens"),
+    ("SELVEDGE_BUDGET_STRICT", "budget.strict"),
     ("SELVEDGE_WORKSPACE_SNAPSHOTS", "workspace.snapshots"),
     (
         "SELVEDGE_WORKSPACE_BETWEEN_ATTEMPTS",

@@ -38,6 +38,12 @@ pub struct Flags {
     pub baseline: Option<String>,
     /// `--max-cost USD`
     pub max_cost: Option<f64>,
+    /// `--max-tokens N`, of the whole run.
+    pub max_tokens: Option<u32>,
+    /// `--max-wall 2h`, of the whole run.
+    pub max_wall: Option<String>,
+    /// `--strict-budget`
+    pub strict_budget: bool,
     /// `--max-turns N`
     pub max_turns: Option<u32>,
     /// `--sandbox auto|bubblewrap|landlock|none`
@@ -92,6 +98,10 @@ impl Layer {
             "budget.cost_usd",
             flags.max_cost.map(toml::Value::Float),
         );
+        set("--max-tokens", "budget.tokens", number(flags.max_tokens));
+        set("--max-wall", "budget.wall", text(&flags.max_wall));
+        let strict = flags.strict_budget.then_some(toml::Value::Boolean(true));
+        set("--strict-budget", "budget.strict", strict);
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
         set("--sandbox", "sandbox.backend", text(&flags.sandbox));
         if !flags.judges.is_empty() {

@@ -17,6 +17,7 @@ use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SandboxSpec,
     SessionLimits, Step, SyntaxRules, VoteMode,
 };
+use crate::price::is_same;
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
 /// ([`Resolved::find_agent`]), since a task can name another.
@@ -62,6 +63,8 @@ pub struct Resolved {
     pub limits: SessionLimits,
     /// Caps for the whole run.
     pub budget: Budget,
+    /// Whether a cap that an agent gives no hold to is refused instead of told.
+    pub strict_budget: bool,
     /// Whether trees are snapshotted, where there is a git repository.
     pub snapshots: bool,
     /// Keep or roll back.
@@ -208,9 +211,15 @@ impl Resolved {
             };
             ConfigError(Diagnostic::new(tree.nearest(&key).place.clone(), message))
         };
-        let agents = agent::specs(&config.agents).map_err(|(name, (key, message))| {
+        let mut agents = agent::specs(&config.agents).map_err(|(name, (key, message))| {
             complain(&Key::dotted("agents").name(&name), key, &message)
         })?;
+        let prices = &config.prices;
+        for agent in agents.values_mut() {
+            let model = agent.model.as_deref().unwrap_or_default();
+            let own = prices.iter().find(|(name, _)| is_same(name, model));
+            agent.price = own.map(|(_, price)| price.into());
+        }
         let mut checks = Vec::new();
         for (index, check) in config.checks.into_iter().enumerate() {
             let step = check.step().map_err(|(key, message)| {
@@ -269,7 +278,10 @@ impl Resolved {
                 cost_micro_usd: config.budget.cost_usd.map(|dollars| dollars.0),
                 tokens: config.budget.tokens.map(|tokens| tokens.0),
                 wall_ms: config.budget.wall.map(|wall| wall.0),
+                attempt_cost_micro_usd: config.budget.attempt_cost_usd.map(|dollars| dollars.0),
+                attempt_tokens: config.budget.attempt_tokens.map(|tokens| tokens.0),
             },
+            strict_budget: config.budget.strict,
             snapshots: config.workspace.snapshots,
             between_attempts: config.workspace.between_attempts,
             on_exhausted: config.workspace.on_exhausted,

@@ -8,11 +8,12 @@ use serde::Deserialize;
 
 use super::agent::Agent;
 use super::check::Check;
-use super::values::{Dollars, HumanDuration, Retries, Share, Whole};
+use super::values::{Dollars, HumanDuration, PerMillion, Retries, Share, Whole};
 use crate::guard::Policy;
 use crate::model::{
     Backend, BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, Profile, VoteMode,
 };
+use crate::price::Price;
 
 /// A `selvedge.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,6 +31,30 @@ pub(super) struct Config {
     #[serde(default)]
     pub(super) checks: Vec<Check>,
     pub(super) agents: BTreeMap<String, Agent>,
+    #[serde(default)]
+    pub(super) prices: BTreeMap<String, ModelPrice>,
+}
+
+/// What a model costs, in US dollars for a million tokens.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct ModelPrice {
+    input: PerMillion,
+    output: PerMillion,
+    cache_read: Option<PerMillion>,
+    cache_write: Option<PerMillion>,
+}
+
+impl From<&ModelPrice> for Price {
+    fn from(told: &ModelPrice) -> Self {
+        let cached = |price: &Option<PerMillion>| price.as_ref().unwrap_or(&told.input).0;
+        Self {
+            input: told.input.0,
+            output: told.output.0,
+            cache_read: cached(&told.cache_read),
+            cache_write: cached(&told.cache_write),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,6 +96,9 @@ pub(super) struct Budget {
     pub(super) cost_usd: Option<Dollars>,
     pub(super) tokens: Option<Whole<1, { u64::MAX }>>,
     pub(super) wall: Option<HumanDuration>,
+    pub(super) attempt_cost_usd: Option<Dollars>,
+    pub(super) attempt_tokens: Option<Whole<1, { u64::MAX }>>,
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

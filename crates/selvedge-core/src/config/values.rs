@@ -140,6 +140,26 @@ impl<'de> Deserialize<'de> for Dollars {
     }
 }
 
+/// A price in US dollars for a million tokens, which may be nothing; in millionths of a micro-dollar for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "f64")]
+pub(super) struct PerMillion(pub(super) u64);
+
+impl<'de> Deserialize<'de> for PerMillion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        // The same number counts dollars for a million tokens and micro-dollars for one.
+        MicroUsd::from_usd(dollars)
+            .map(|units| Self(units.0))
+            .ok_or_else(|| {
+                de::Error::custom(with_hint(
+                    format_args!("{dollars} is not a price"),
+                    "use US dollars for a million tokens, such as 0.3, or 0",
+                ))
+            })
+    }
+}
+
 /// A share, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(with = "f64")]

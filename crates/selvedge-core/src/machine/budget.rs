@@ -3,6 +3,36 @@
 use super::state::Run;
 use crate::model::MicroUsd;
 
+/// What a session may still use; nothing said of what has no cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Money.
+    pub cost: Option<MicroUsd>,
+    /// Tokens, in and out together.
+    pub tokens: Option<u64>,
+    /// Time in milliseconds.
+    pub wall_ms: Option<u64>,
+}
+
+/// What is left of the run's caps; for the session of an attempt its own caps hold besides.
+pub(super) fn left(run: &Run, for_attempt: bool) -> Left {
+    let budget = &run.spec.budget;
+    let own = |cap: Option<u64>| cap.filter(|_| for_attempt);
+    let least = |one: Option<u64>, two: Option<u64>| one.into_iter().chain(two).min();
+    let of_run = |cap: Option<u64>, spent: u64| cap.map(|cap| cap.saturating_sub(spent));
+    let cost = of_run(
+        budget.cost_micro_usd.map(|cap| cap.0),
+        run.cost().at_least().0,
+    );
+    let attempt_cost = own(budget.attempt_cost_micro_usd.map(|cap| cap.0));
+    let tokens = of_run(budget.tokens, run.usage().total());
+    Left {
+        cost: least(cost, attempt_cost).map(MicroUsd),
+        tokens: least(tokens, own(budget.attempt_tokens)),
+        wall_ms: of_run(budget.wall_ms, run.worked_ms()),
+    }
+}
+
 /// Why no further attempt fits the budget, if none does: what was spent plus the dearest attempt
 /// so far would exceed a cap.
 pub(super) fn exceeded(run: &Run) -> Option<String> {

@@ -23,6 +23,7 @@ mod verdict;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use budget::Left;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInput, Input};

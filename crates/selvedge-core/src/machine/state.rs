@@ -1,5 +1,6 @@
 //! What is known of a run: nothing but the fold of its events.
 
+use super::budget::{self, Left};
 use std::sync::Arc;
 
 use crate::model::{
@@ -234,6 +235,16 @@ impl Run {
             .map(|attempt| attempt.cost().at_least())
             .max()
             .unwrap_or_default()
+    }
+
+    /// What the session of the next attempt may use.
+    pub fn left_for_attempt(&self) -> Left {
+        budget::left(self, true)
+    }
+
+    /// What a judge may use.
+    pub fn left(&self) -> Left {
+        budget::left(self, false)
     }
 
     /// The tokens of all sessions and judgements together.

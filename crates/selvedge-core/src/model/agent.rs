@@ -67,6 +67,10 @@ pub struct Known {
     pub counts_turns: bool,
     /// What is known of its cost.
     pub cost: CostTold,
+    /// Whether it can be told how hard to think.
+    pub takes_effort: bool,
+    /// Whether it tells its tokens.
+    pub tells_tokens: bool,
     /// Whether its program was never run in our own tests: no registry has it.
     pub is_experimental: bool,
 }
@@ -100,23 +104,28 @@ impl AgentKind {
             api_retries: 3,
             counts_turns: true,
             cost: CostTold::Always,
+            tells_tokens: true,
+            takes_effort: false,
             is_experimental: false,
         };
         const UNTRIED: Known = Known {
             counts_turns: false,
             cost: CostTold::Perhaps,
+            tells_tokens: false,
             is_experimental: true,
             ..AGENT
         };
         match self {
             Self::Claude => Known {
                 name: "claude",
+                takes_effort: true,
                 ..AGENT
             },
             Self::Codex => Known {
                 name: "codex",
                 counts_turns: false,
                 cost: CostTold::ByTokens,
+                takes_effort: true,
                 ..AGENT
             },
             Self::Gemini => Known {
@@ -133,17 +142,20 @@ impl AgentKind {
                 name: "opencode",
                 counts_turns: false,
                 cost: CostTold::Perhaps,
+                takes_effort: true,
                 ..AGENT
             },
             Self::Aider => Known {
                 name: "aider",
                 counts_turns: false,
                 cost: CostTold::ByTokens,
+                takes_effort: true,
                 ..AGENT
             },
             Self::Mini => Known {
                 name: "mini",
                 cost: CostTold::ByTokens,
+                takes_effort: true,
                 ..AGENT
             },
             Self::Cursor => Known {
@@ -172,6 +184,8 @@ impl AgentKind {
                 api_retries: 0,
                 counts_turns: false,
                 cost: CostTold::Perhaps,
+                tells_tokens: false,
+                takes_effort: true,
                 is_experimental: false,
             },
             Self::Ollama => Known {
@@ -183,6 +197,7 @@ impl AgentKind {
                 name: "api",
                 api_retries: 2,
                 cost: CostTold::ByTokens,
+                takes_effort: true,
                 ..AGENT
             },
             // A foreign program is not run twice unasked: it may have been paid for.
@@ -191,6 +206,8 @@ impl AgentKind {
                 api_retries: 0,
                 counts_turns: false,
                 cost: CostTold::Perhaps,
+                tells_tokens: false,
+                takes_effort: false,
                 is_experimental: false,
             },
             Self::Shell => Known {

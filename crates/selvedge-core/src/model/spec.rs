@@ -13,6 +13,7 @@ use super::money::MicroUsd;
 use super::sandbox::SandboxSpec;
 use super::task::Step;
 use crate::guard::Rule;
+use crate::price::Price;
 
 /// An agent, resolved: what is run and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,15 @@ pub struct AgentSpec {
     /// Model, where the agent takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How hard the model is to think, in the agent's own word, where it takes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Model turns of a session, before the run's own limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// What the model costs, where the user says so: before the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// Base URL of the model server, where the agent takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -61,7 +71,7 @@ pub struct SessionLimits {
     pub max_turns: Option<u32>,
 }
 
-/// Caps for the whole run. An absent cap is no cap.
+/// Caps for the whole run, and for each of its attempts. An absent cap is no cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Budget {
@@ -74,6 +84,12 @@ pub struct Budget {
     /// Time spent in sessions and verification, over all attempts, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
+    /// Money, of each attempt's session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_cost_micro_usd: Option<MicroUsd>,
+    /// Tokens in and out, of each attempt's session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_tokens: Option<u64>,
 }
 
 /// What becomes of the tree between two attempts.

@@ -237,6 +237,7 @@ impl Plan {
             cost_micro_usd,
             tokens,
             wall_ms,
+            ..
         } = self.spec.budget;
         let left = |cap: Option<u64>, spent: u64| match cap {
             None => Some(None),
@@ -247,6 +248,7 @@ impl Plan {
             cost_micro_usd: cost.map(MicroUsd),
             tokens: left(tokens, self.usage().total())?,
             wall_ms: left(wall_ms, self.worked_ms())?,
+            ..self.spec.budget
         })
     }
 

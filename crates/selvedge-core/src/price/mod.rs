@@ -8,17 +8,22 @@ mod name;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::model::{MicroUsd, Usage};
+use crate::model::{AgentSpec, MicroUsd, Usage};
 
 /// Prices of one model, in millionths of a micro-dollar for one token, so that sums stay whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
+    /// Fresh input.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Input that was read from a cache.
+    pub cache_read: u64,
+    /// Input that was written to a cache.
+    pub cache_write: u64,
 }
 
 /// Price units in one micro-dollar.
@@ -146,6 +151,26 @@ impl PriceTable {
     /// What the same tokens would have cost on the reference Claude model.
     pub fn equivalent_claude_cost(&self, usage: &Usage) -> Option<MicroUsd> {
         self.cost(&self.reference, usage)
+    }
+}
+
+/// Whether two spellings mean one model.
+pub fn is_same(one: &str, other: &str) -> bool {
+    name::canonical(one) == name::canonical(other)
+}
+
+impl AgentSpec {
+    /// The price of a model that this agent uses: the user's for the one that is configured, else the
+    /// list's.
+    pub fn price_of(&self, model: &str) -> Option<Price> {
+        let configured = self.model.as_deref().unwrap_or_default();
+        let own = self.price.filter(|_| is_same(model, configured));
+        own.or_else(|| PriceTable::built_in().price(model))
+    }
+
+    /// What this usage of a model costs by that.
+    pub fn cost_of(&self, model: &str, usage: &Usage) -> Option<MicroUsd> {
+        Some(self.price_of(model)?.of(usage))
     }
 }
 

@@ -51,9 +51,15 @@ pub(super) fn named(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<
             .as_ref()
             .map(|agent| agent.env.clone())
             .unwrap_or_default(),
-        env_from: own.map(|agent| agent.env_from).unwrap_or_default(),
+        env_from: own
+            .as_ref()
+            .map(|agent| agent.env_from.clone())
+            .unwrap_or_default(),
         api_retries: AgentKind::Acp.known().api_retries,
         deterministic: false,
         prompt_as_argument: false,
+        effort: own.as_ref().and_then(|agent| agent.effort.clone()),
+        max_turns: None,
+        price: own.as_ref().and_then(|agent| agent.price),
     })
 }

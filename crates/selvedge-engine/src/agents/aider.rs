@@ -61,6 +61,9 @@ impl Program for AiderChat {
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
+        if let Some(effort) = &request.agent.effort {
+            argv.extend(["--reasoning-effort".to_owned(), effort.clone()]);
+        }
         if request.role == Role::Judge {
             // It answers, and edits nothing.
             argv.extend(["--chat-mode", "ask"].map(str::to_owned));

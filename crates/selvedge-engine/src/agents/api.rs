@@ -64,7 +64,7 @@ async fn work(
         Ok(provider) => provider,
         Err(error) => return SessionOutcome::failed(SessionStatus::Failed, error.to_string()),
     };
-    let client = match Client::new(provider) {
+    let client = match Client::new(provider, &request.agent) {
         Ok(client) => client,
         Err(error) => return SessionOutcome::failed(SessionStatus::Infra, error.to_string()),
     };

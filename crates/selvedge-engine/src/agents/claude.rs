@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::Instant;
 
-use selvedge_core::model::SessionOutcome;
+use selvedge_core::model::{MicroUsd, SessionOutcome};
 
 pub(super) use reading::Reading;
 
@@ -75,6 +75,10 @@ impl records::Reading for Reading {
         stopped_at: Option<Instant>,
     ) -> SessionOutcome {
         verdict::outcome(self, by_exit, stopped_at)
+    }
+
+    fn spent(&self, _: &SessionRequest) -> (u64, MicroUsd) {
+        verdict::spent(self)
     }
 
     fn asked_in_vain(&self) -> Option<u32> {

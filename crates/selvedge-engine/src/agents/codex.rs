@@ -69,6 +69,11 @@ impl Program for CodexExec {
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
+        if let Some(effort) = &request.agent.effort {
+            // Values are TOML, whose basic strings JSON's are.
+            let value = serde_json::Value::from(effort.as_str());
+            argv.extend(["-c".to_owned(), format!("model_reasoning_effort={value}")]);
+        }
         if let Some(url) = &request.agent.base_url {
             argv.extend(provider(request, url, allowance.retries));
         }

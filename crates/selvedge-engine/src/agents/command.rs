@@ -12,6 +12,7 @@ use selvedge_core::model::{SessionOutcome, SessionStatus};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::cap::{self, Cap};
 use super::claim::heed_refusal;
 use super::claude::Reading;
 use super::program::{self, Launch, Told};
@@ -60,9 +61,27 @@ async fn session(
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(Reading::default()));
-    let reader = |told| read_along(Arc::clone(&reading), told);
-    match program::run(request, launch, reader, progress, cancel).await {
-        Ok(ended) => conclude(request, &locked(&reading), &ended),
+    // Stopped by the person, or by a cap.
+    let stop = cancel.child_token();
+    let watch = {
+        let (stop, cap, request) = (stop.clone(), Cap::of(request), request.clone());
+        move |reading: &Reading| {
+            let (tokens, cost) = records::Reading::spent(reading, &request);
+            if cap.reached(tokens, cost).is_some() {
+                stop.cancel();
+            }
+        }
+    };
+    let reader = |told| read_along(Arc::clone(&reading), told, watch);
+    match program::run(request, launch, reader, progress, &stop).await {
+        Ok(ended) => {
+            let reading = locked(&reading);
+            let (tokens, cost) = records::Reading::spent(&*reading, request);
+            let by_cap = stop.is_cancelled() && !cancel.is_cancelled();
+            let reached = Cap::of(request).reached(tokens, cost);
+            let outcome = conclude(request, &reading, &ended);
+            cap::stopped(outcome, reached.filter(|_| by_cap))
+        }
         Err(outcome) => outcome,
     }
 }
@@ -91,7 +110,11 @@ async fn command_line(request: &SessionRequest) -> Result<(Vec<String>, Stdin), 
 }
 
 /// Decides on the first line that says anything what the program prints, and reads it as that.
-fn read_along(reading: Arc<Mutex<Reading>>, told: Told) -> impl Consumer + 'static {
+fn read_along(
+    reading: Arc<Mutex<Reading>>,
+    told: Told,
+    watch: impl Fn(&Reading) + Send + 'static,
+) -> impl Consumer + 'static {
     let mut prints_records = None;
     Lines::new(LINE_LIMIT, move |line: Line<'_>| {
         if line.bytes.trim_ascii().is_empty() {
@@ -99,7 +122,9 @@ fn read_along(reading: Arc<Mutex<Reading>>, told: Told) -> impl Consumer + 'stat
         }
         if *prints_records.get_or_insert_with(|| is_record(line.bytes)) {
             let mut tell = |activity| drop(told.try_send(activity));
-            locked(&reading).line(line.bytes, &mut tell);
+            let mut reading = locked(&reading);
+            reading.line(line.bytes, &mut tell);
+            watch(&reading);
         } else {
             program::show(&told, line.bytes);
         }

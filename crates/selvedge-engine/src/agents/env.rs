@@ -151,6 +151,9 @@ mod tests {
             api_retries: 0,
             deterministic: false,
             prompt_as_argument: false,
+            effort: None,
+            max_turns: None,
+            price: None,
         }
     }
 

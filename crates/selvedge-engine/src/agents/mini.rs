@@ -100,6 +100,9 @@ fn settings(request: &SessionRequest, allowance: Allowance) -> Value {
     }
     // The libraries below would try again each of its tries.
     let mut options = json!({"max_retries": 0});
+    if let Some(effort) = &request.agent.effort {
+        options["reasoning_effort"] = json!(effort);
+    }
     if let Some(url) = &request.agent.base_url {
         options["api_base"] = json!(url);
     }

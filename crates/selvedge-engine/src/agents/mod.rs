@@ -7,6 +7,7 @@
 mod acp;
 mod aider;
 mod api;
+mod cap;
 mod chat;
 mod claim;
 mod claude;
@@ -71,8 +72,10 @@ pub struct SessionRequest {
     pub workspace: PathBuf,
     /// Two clocks and a turn limit.
     pub limits: SessionLimits,
-    /// What is left of the run's cap on cost.
+    /// What it may cost, by the caps of the run and of its attempts.
     pub cost_left: Option<MicroUsd>,
+    /// The tokens that it may use, in and out, likewise.
+    pub tokens_left: Option<u64>,
     /// Where prompt, transcript and stderr are written; exists.
     pub run_dir: PathBuf,
     /// Marks every process of the session in its environment: `<run>.<run_number>`.

@@ -35,6 +35,9 @@ impl Program for OpenCodeRun {
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
+        if let Some(effort) = &request.agent.effort {
+            argv.extend(["--variant".to_owned(), effort.clone()]);
+        }
         match request.role {
             Role::Judge => argv.push("--agent=plan".to_owned()),
             Role::Worker if takes_over => {}

@@ -10,8 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use selvedge_core::gate;
-use selvedge_core::model::{Cost, CostSource, SessionOutcome, Usage};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Usage};
 use serde_json::json;
 
 use super::claude;
@@ -113,7 +112,7 @@ impl Reading for Records {
             ..outcome.usage
         };
         let model = outcome.model.as_deref();
-        let estimate = model.and_then(|model| PriceTable::built_in().cost(model, &usage));
+        let estimate = model.and_then(|model| request.agent.cost_of(model, &usage));
         let cost = match outcome.cost.source {
             CostSource::Estimated => estimate.map_or(Cost::UNKNOWN, Cost::estimated),
             _ => outcome.cost,
@@ -123,6 +122,12 @@ impl Reading for Records {
             cost,
             ..outcome
         }
+    }
+
+    fn spent(&self, request: &SessionRequest) -> (u64, MicroUsd) {
+        // As though it had just broken off: what cached tokens cost is known there.
+        let now = self.outcome(request, SessionOutcome::new(SessionStatus::Failed), None);
+        (now.usage.total(), now.cost.at_least())
     }
 
     fn asked_in_vain(&self) -> Option<u32> {

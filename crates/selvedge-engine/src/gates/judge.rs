@@ -12,8 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use selvedge_core::gate::{Answer, is_certain, parse, sum_up};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
-    AgentSpec, Cost, GateReport, Judgement, Judging, MicroUsd, Prompt, SessionLimits,
-    SessionOutcome, SessionStatus,
+    AgentSpec, Cost, GateReport, Judgement, Judging, Prompt, SessionLimits, SessionOutcome,
+    SessionStatus,
 };
 use selvedge_core::prompt::{Work, judgement};
 use tokio_util::sync::CancellationToken;
@@ -202,7 +202,7 @@ impl Gate<'_> {
     ) -> SessionRequest {
         let number = self.attempt.run_number;
         let run = self.run;
-        let cap = run.spec.budget.cost_micro_usd;
+        let left = run.left();
         let wall_ms = millis(LIMIT);
         SessionRequest {
             agent: judge.clone(),
@@ -220,7 +220,8 @@ impl Gate<'_> {
                 silence_ms: wall_ms,
                 max_turns: Some(TURNS),
             },
-            cost_left: cap.map(|cap| MicroUsd(cap.0.saturating_sub(run.cost().at_least().0))),
+            cost_left: left.cost,
+            tokens_left: left.tokens,
             run_dir: self.run_dir.to_owned(),
             tag: format!("{}.{number}", run.run_id),
             lock: self.lock.clone(),

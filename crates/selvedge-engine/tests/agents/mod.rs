@@ -64,6 +64,7 @@ impl Stage {
                 max_turns: None,
             },
             cost_left: None,
+            tokens_left: None,
             run_dir: self.root().join("run"),
             tag: format!("agents-{}.{number}", std::process::id()),
             lock: self.root().join("run/lock"),
@@ -87,6 +88,9 @@ fn spec(kind: AgentKind) -> AgentSpec {
         api_retries: 0,
         deterministic: false,
         prompt_as_argument: false,
+        effort: None,
+        max_turns: None,
+        price: None,
     }
 }
 

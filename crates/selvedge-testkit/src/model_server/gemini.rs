@@ -1,5 +1,5 @@
-//! Google's Gemini API: `models/NAME:generateContent` and its streamed form. The client's calls beside
-//! its main conversation offer no tools.
+//! Google's Gemini API: `models/NAME:generateContent` and its streamed form. Gemini CLI's calls beside its
+//! main conversation offer no tools; another client may ask without any.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn is_path(path: &str) -> bool {
 
 pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
     match request.path.rsplit_once(':').map(|(_, method)| method) {
-        Some("generateContent" | "streamGenerateContent") if !has_tools(request) => {
+        Some("generateContent" | "streamGenerateContent") if is_side_call(request) => {
             let turn = Turn::text("{}");
             (Answer::Side, say(request, &turn))
         }
@@ -31,6 +31,11 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
             error(404, "the scripted model server does not know this path"),
         ),
     }
+}
+
+fn is_side_call(request: &Request) -> bool {
+    let client = request.headers.get("user-agent");
+    client.is_some_and(|name| name.starts_with("GeminiCLI")) && !has_tools(request)
 }
 
 fn has_tools(request: &Request) -> bool {

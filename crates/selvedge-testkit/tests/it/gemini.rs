@@ -45,7 +45,8 @@ fn what_is_asked_beside_the_conversation_takes_no_turn() {
     let server = ModelServer::start([Turn::status(429)]);
     let contents = json!([{"role": "user", "parts": [{"text": "Is it hard?"}]}]);
     let path = "/v1beta/models/gemini-2.5-flash-lite:generateContent";
-    let aside = http::post(&server.url(), path, &[], &json!({"contents": contents}));
+    let client = [("user-agent", "GeminiCLI/0.61.0")];
+    let aside = http::post(&server.url(), path, &client, &json!({"contents": contents}));
     assert_eq!(aside.json()["candidates"][0]["content"]["role"], "model");
     let refused = http::post(&server.url(), STREAMED, &[], &body(&contents));
     assert_eq!(refused.json()["error"]["status"], "RESOURCE_EXHAUSTED");

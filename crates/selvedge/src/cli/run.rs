@@ -69,6 +69,15 @@ pub(crate) struct RunArgs {
     /// Cap on the cost of the whole run.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
+    /// Cap on the tokens of the whole run, in and out.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u32>,
+    /// Cap on the time that the whole run spends in sessions and verification.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_wall: Option<String>,
+    /// Refuse to begin where an agent does not tell what a cap needs, instead of saying so.
+    #[arg(long)]
+    pub(crate) strict_budget: bool,
     /// Cap on the model turns of each session, where the agent counts them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
@@ -123,6 +132,9 @@ impl RunArgs {
             verification_timeout: self.verification_timeout.clone(),
             baseline: self.baseline.clone(),
             max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_wall: self.max_wall.clone(),
+            strict_budget: self.strict_budget,
             max_turns: self.max_turns,
             sandbox: self.sandbox.clone(),
         }

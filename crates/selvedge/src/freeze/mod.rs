@@ -2,6 +2,7 @@
 //! a refusal that says how to mend it. After this nothing is read from the workspace's settings. What
 //! is made of several runs, a plan or a contest, lies beside.
 
+mod budgets;
 mod several;
 
 use std::path::Path;
@@ -9,10 +10,9 @@ use std::path::Path;
 use selvedge_core::config::{Origin, Resolved};
 use selvedge_core::guard::{Protection, Rule, scripts_of};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, CostTold, RunSpec, SessionLimits, Step, StepKind, Task,
-    TaskId, VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
+    VerificationPlan,
 };
-use selvedge_core::price::PriceTable;
 use selvedge_core::route::route;
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
@@ -57,6 +57,15 @@ pub(crate) fn task(
     let worker = escalation.last().unwrap_or(&agent);
     let judging = judging(tier, settings, worker, dir, snapshots)?;
     let mut notices = notices(settings, &agent, &verification, in_git);
+    let budget = task.budget.unwrap_or(settings.budget);
+    let unheld: Vec<_> = std::iter::once(&agent)
+        .chain(&escalation)
+        .flat_map(|agent| budgets::unheld(&budget, agent))
+        .collect();
+    if settings.strict_budget && !unheld.is_empty() {
+        return Err(budgets::refused(&unheld));
+    }
+    notices.extend(unheld);
     notices.extend(judging.as_ref().map(who_judges));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     let protect = protect(settings, &verification);
@@ -84,7 +93,7 @@ pub(crate) fn task(
             .verification_timeout_ms
             .unwrap_or(settings.verification_timeout_ms),
         limits,
-        budget: task.budget.unwrap_or(settings.budget),
+        budget,
         between_attempts: settings.between_attempts,
         on_exhausted: settings.on_exhausted,
         snapshots,
@@ -278,24 +287,6 @@ fn caveats(settings: &Resolved, agent: &AgentSpec) -> Vec<String> {
         notices.push(format!(
             "agent `{name}` is experimental: it is read as its makers document it, and was never tried"
         ));
-    }
-    if settings.budget.cost_micro_usd.is_some() {
-        let priced = |model| PriceTable::built_in().price(model).is_some();
-        let is_priced = agent.model.as_deref().is_some_and(priced);
-        match known.cost {
-            CostTold::Always => {}
-            CostTold::ByTokens if is_priced => notices.push(format!(
-                "agent `{name}` tells its tokens only: its cost is estimated after each session, and \
-                 the cap holds between them"
-            )),
-            CostTold::ByTokens => notices.push(format!(
-                "agent `{name}` tells its tokens only, and no price is known for its model: the cap \
-                 on cost cannot hold"
-            )),
-            CostTold::Perhaps => notices.push(format!(
-                "agent `{name}` may not tell what it costs: then the cap on cost cannot hold"
-            )),
-        }
     }
     if settings.limits.max_turns.is_some() && !known.counts_turns {
         notices.push(format!(

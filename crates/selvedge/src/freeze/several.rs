@@ -107,6 +107,8 @@ pub(crate) fn contest(
                 cost_micro_usd: budget.cost_micro_usd.map(|cap| MicroUsd(share(cap.0))),
                 tokens: budget.tokens.map(share),
                 wall_ms: budget.wall_ms,
+                attempt_cost_micro_usd: budget.attempt_cost_micro_usd,
+                attempt_tokens: budget.attempt_tokens,
             },
             ..spec.clone()
         };

@@ -76,9 +76,13 @@ fn one_attempt(attempt: &Attempt, spec: &RunSpec, detail: Detail) -> String {
             if session.api_retries > 0 {
                 facts.push(counted(session.api_retries.into(), "API retry"));
             }
+            let worker = spec.agent_of(attempt.retry);
             text += &format!(
-                "  {} {} · {}\n",
-                spec.agent_of(attempt.retry).name,
+                "  {}{} {} · {}\n",
+                worker.name,
+                worker.effort.as_deref().map_or_else(String::new, |effort| {
+                    format!(" (effort {})", one_line(effort, 20))
+                }),
                 session_word(session.status),
                 facts.join(" · ")
             );

@@ -78,3 +78,47 @@ fn whoever_is_asked_for_by_name_works_alone() {
         out.stderr
     );
 }
+
+/// The same program, and a retry that costs more and thinks harder.
+#[test]
+fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
+    let env = stage();
+    let path = env.root().join("claude");
+    let told = env.root().join("told");
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\necho \"$@\" >> '{}'\n[ $(wc -l < '{}') = 2 ] && echo done > answer\n\
+         echo '{result}'\n",
+        told.display(),
+        told.display()
+    );
+    std::fs::write(&path, script).unwrap();
+    executable(&path);
+    let program = json!(path);
+    configure(
+        &env,
+        &format!(
+            "[agents.claude]\nprogram = [{program}]\nmodel = \"haiku\"\neffort = \"low\"\n\
+             max_turns = 5\n[agents.harder]\nkind = \"claude\"\nmodel = \"opus\"\neffort = \"max\"\n\
+             max_turns = 50\n"
+        ),
+    );
+    let run = ["run", "answer it", "--check", "test -s answer"];
+    let more = ["--escalate", "claude,harder", "--max-turns", "9"];
+    env.selvedge(run.iter().chain(&more)).run().assert_code(0);
+    let told = std::fs::read_to_string(told).unwrap();
+    let told: Vec<_> = told.lines().collect();
+    for (line, parts) in told.iter().zip([
+        ["--model haiku", "--effort low", "--max-turns 5"],
+        ["--model opus", "--effort max", "--max-turns 50"],
+    ]) {
+        for part in parts {
+            assert!(line.contains(part), "`{part}` in {line}");
+        }
+    }
+    let story = env.selvedge(["show"]).run().stdout;
+    assert!(
+        story.contains("harder (effort max) ended its work"),
+        "{story}"
+    );
+}

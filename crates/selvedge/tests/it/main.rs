@@ -7,8 +7,10 @@
 mod acp;
 mod action;
 mod agents;
+mod api;
 mod attest;
 mod bad_input;
+mod budgets;
 mod commands;
 mod corrected;
 mod crashes;

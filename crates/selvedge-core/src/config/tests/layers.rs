@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{of_repository, person, repository, resolve};
 use crate::config::{Flags, Layer, Origin};
-use crate::model::{AgentKind, MicroUsd, StepKind, VoteMode};
+use crate::model::{AgentKind, MicroUsd, StepKind, Usage, VoteMode};
 
 fn environment(variables: &[(&str, &str)]) -> Layer {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -63,6 +63,9 @@ fn every_flag_arrives() {
         verification_timeout: Some("500ms".to_owned()),
         baseline: Some("on".into()),
         max_cost: Some(2.5),
+        max_tokens: Some(9),
+        max_wall: Some("2h".into()),
+        strict_budget: true,
         max_turns: Some(7),
         sandbox: Some("none".to_owned()),
     };
@@ -91,6 +94,9 @@ fn every_flag_arrives() {
     assert_eq!(resolved.limits.wall_ms, 5_400_000);
     assert_eq!(resolved.verification_timeout_ms, 500);
     assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
+    assert_eq!(resolved.budget.tokens, Some(9));
+    assert_eq!(resolved.budget.wall_ms, Some(7_200_000));
+    assert!(resolved.strict_budget);
     assert_eq!(resolved.limits.max_turns, Some(7));
 }
 
@@ -281,4 +287,44 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_models_price_and_effort_belong_to_the_agents_that_use_it() {
+    let resolved = of_repository(
+        r#"
+        [prices."qwen3-coder"]
+        input = 0.2
+        output = 0
+        cache_read = 0.02
+        [agents.local]
+        kind = "api"
+        model = "openai/qwen3-coder"
+        effort = "low"
+        max_turns = 4
+        "#,
+    )
+    .unwrap();
+    let agent = &resolved.agents["local"];
+    assert_eq!(
+        (agent.effort.as_deref(), agent.max_turns),
+        (Some("low"), Some(4))
+    );
+    let usage = Usage {
+        input: 1_000_000,
+        output: 1_000_000,
+        cache_read: 1_000_000,
+        cache_write: 1_000_000,
+    };
+    let cost = agent.cost_of("qwen3-coder", &usage);
+    assert_eq!(
+        cost,
+        Some(MicroUsd(420_000)),
+        "a cache without a price is as dear as fresh input"
+    );
+    assert!(
+        agent.cost_of("gpt-5", &usage).is_some(),
+        "any other model has the list's"
+    );
+    assert_eq!(resolved.agents["claude"].price, None);
 }

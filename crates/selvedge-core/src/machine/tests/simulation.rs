@@ -66,6 +66,9 @@ pub(crate) fn spec(world: &World) -> RunSpec {
             api_retries: 0,
             deterministic: false,
             prompt_as_argument: false,
+            effort: None,
+            max_turns: None,
+            price: None,
         },
         verification: VerificationPlan::Steps {
             steps: vec![Step::new(StepKind::Command, "c")],

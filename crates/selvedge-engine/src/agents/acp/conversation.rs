@@ -11,8 +11,8 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
     InitializeRequest, NewSessionRequest, PromptRequest, ReadTextFileRequest,
-    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, TextContent,
-    WriteTextFileRequest,
+    RequestPermissionRequest, SessionConfigOptionCategory, SessionId, SessionNotification,
+    SessionUpdate, TextContent, WriteTextFileRequest,
 };
 use agent_client_protocol::{Agent, Client, Error, Lines};
 use futures_util::{Sink, Stream};
@@ -145,13 +145,24 @@ impl<'a> Conversation<'a> {
         let hello = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::new().fs(files))
             .client_info(Implementation::new("selvedge", env!("CARGO_PKG_VERSION")));
-        agent.send_request(hello).block_task().await?;
+        let met = agent.send_request(hello).block_task().await?;
+        if let Some(info) = &met.agent_info {
+            self.policy.heed(&info.name);
+        }
         let open = NewSessionRequest::new(self.request.workspace.clone());
         let opened = agent.send_request(open).block_task().await?;
         let session = opened.session_id;
-        if let Some(wanted) = &self.request.agent.model {
-            let options = opened.config_options.unwrap_or_default();
-            let choice = model::choose(&session, &options, wanted);
+        let options = opened.config_options.unwrap_or_default();
+        let spec = &self.request.agent;
+        let wanted = [
+            (SessionConfigOptionCategory::Model, &spec.model),
+            (SessionConfigOptionCategory::ThoughtLevel, &spec.effort),
+        ];
+        for (category, wanted) in wanted {
+            let Some(wanted) = wanted else {
+                continue;
+            };
+            let choice = model::choose(&session, &options, &category, wanted);
             let choice = choice.map_err(|error| Error::new(0, error.to_string()))?;
             if let Some(choice) = choice {
                 agent.send_request(choice).block_task().await?;

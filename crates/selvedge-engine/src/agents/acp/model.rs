@@ -1,4 +1,4 @@
-//! Which model an agent is told to use: one of those that it offers for a session. An agent that offers
+//! Which model an agent is told to use, and how hard it is to think: one of those that it offers for a session. An agent that offers
 //! no choice takes its model from its own arguments and settings.
 
 use agent_client_protocol::v1::schema::{
@@ -7,10 +7,11 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-/// The agent has no such model.
+/// The agent has no such model, or knows no such effort.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the agent has no model `{wanted}`; it offers {}", offered.join(", "))]
-pub(super) struct NoModel {
+#[error("the agent has no {what} `{wanted}`; it offers {}", offered.join(", "))]
+pub(super) struct NoChoice {
+    what: String,
     wanted: String,
     offered: Vec<String>,
 }
@@ -19,11 +20,11 @@ pub(super) struct NoModel {
 pub(super) fn choose(
     session: &SessionId,
     options: &[SessionConfigOption],
+    category: &SessionConfigOptionCategory,
     wanted: &str,
-) -> Result<Option<SetSessionConfigOptionRequest>, NoModel> {
-    let of_model =
-        |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
-    let Some(option) = options.iter().find(of_model) else {
+) -> Result<Option<SetSessionConfigOptionRequest>, NoChoice> {
+    let is_meant = |option: &&SessionConfigOption| option.category.as_ref() == Some(category);
+    let Some(option) = options.iter().find(is_meant) else {
         return Ok(None);
     };
     let mut offered = Vec::new();
@@ -33,7 +34,12 @@ pub(super) fn choose(
     );
     if !offered.iter().any(|value| value == wanted) {
         let wanted = wanted.to_owned();
-        return Err(NoModel { wanted, offered });
+        let what = option.name.to_lowercase();
+        return Err(NoChoice {
+            what,
+            wanted,
+            offered,
+        });
     }
     let value = SessionConfigOptionValue::value_id(wanted.to_owned());
     let request = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), value);

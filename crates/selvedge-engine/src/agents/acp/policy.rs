@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_client_protocol::v1::schema::{
     PermissionOptionKind, ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome,
@@ -32,6 +33,8 @@ const PATHS: &[&str] = &[
 pub(super) struct Policy {
     root: Root,
     role: Role,
+    /// Whether a file that is missing reads as an empty one.
+    missing_is_empty: AtomicBool,
 }
 
 /// Why an agent does not get what it asks for.
@@ -48,7 +51,18 @@ pub(super) enum Refused {
 impl Policy {
     pub(super) fn new(workspace: &Path, role: Role) -> io::Result<Self> {
         let root = Root::open(workspace)?;
-        Ok(Self { root, role })
+        Ok(Self {
+            root,
+            role,
+            missing_is_empty: AtomicBool::new(false),
+        })
+    }
+
+    /// Heeds what an agent cannot do: Gemini CLI looks whether a file is there before it makes one, and
+    /// takes the protocol's word for "missing" for a failure.
+    pub(super) fn heed(&self, agent: &str) {
+        let misreads = agent == "gemini-cli";
+        self.missing_is_empty.store(misreads, Ordering::Relaxed);
     }
 
     /// Answers a request for permission: once where that is offered.
@@ -92,7 +106,12 @@ impl Policy {
         asked: &ReadTextFileRequest,
     ) -> Result<ReadTextFileResponse, Refused> {
         let path = asked.path.to_string_lossy();
-        let bytes = self.root.read(&path)?;
+        let bytes = match self.root.read(&path) {
+            Err(FileError::Missing(_)) if self.missing_is_empty.load(Ordering::Relaxed) => {
+                Vec::new()
+            }
+            read => read?,
+        };
         let text = String::from_utf8(bytes).map_err(|_| Refused::NoText(path.into_owned()))?;
         if asked.line.is_none() && asked.limit.is_none() {
             return Ok(ReadTextFileResponse::new(text));

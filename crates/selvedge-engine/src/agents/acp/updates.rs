@@ -213,14 +213,14 @@ fn ends(id: &str, status: Option<ToolCallStatus>, said: &[ToolCallContent], acco
     match status {
         Some(ToolCallStatus::Completed) => account.answered(id, None),
         Some(ToolCallStatus::Failed) => {
-            let texts = said.iter().filter_map(|content| match content {
+            let mut texts = said.iter().filter_map(|content| match content {
                 ToolCallContent::Content(content) => match &content.content {
                     ContentBlock::Text(text) => Some(text.text.as_str()),
                     _ => None,
                 },
                 _ => None,
             });
-            let said = texts.last().unwrap_or("failed");
+            let said = texts.next_back().unwrap_or("failed");
             account.answered(id, Some(said));
         }
         _ => {}

@@ -5,7 +5,6 @@
 use std::time::Instant;
 
 use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus, Usage};
-use selvedge_core::price::PriceTable;
 use serde::Deserialize;
 
 use crate::activity::Activity;
@@ -160,7 +159,7 @@ fn cost(ledger: &Ledger, request: &SessionRequest) -> Cost {
         return Cost::UNKNOWN;
     }
     let model = request.agent.model.as_deref();
-    let price = model.and_then(|model| PriceTable::built_in().cost(model, &ledger.usage));
+    let price = model.and_then(|model| request.agent.cost_of(model, &ledger.usage));
     price.map_or(Cost::UNKNOWN, Cost::estimated)
 }
 

@@ -3,12 +3,12 @@
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
 use genai::chat::{
-    ChatOptions, ChatResponseFormat, ChatStreamEvent, JsonSpec, StopReason, StreamEnd,
+    ChatOptions, ChatResponseFormat, ChatStreamEvent, JsonSpec, ReasoningEffort, StopReason,
+    StreamEnd,
 };
 use genai::{Error, webc};
 use reqwest::header::RETRY_AFTER;
-use selvedge_core::model::{Cost, Usage};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{AgentSpec, Cost, Usage};
 use serde_json::Value;
 
 use super::messages;
@@ -26,16 +26,22 @@ const ANSWER_LIMIT: usize = 8 << 20;
 pub(super) struct Client {
     genai: genai::Client,
     provider: Provider,
+    agent: AgentSpec,
 }
 
 impl Client {
-    pub(super) fn new(provider: Provider) -> Result<Self, ChatError> {
+    pub(super) fn new(provider: Provider, agent: &AgentSpec) -> Result<Self, ChatError> {
         let http = http(provider.is_local)?;
         let genai = genai::Client::builder()
             .with_reqwest(http)
             .build()
             .map_err(|error| ChatError::NoClient(error.to_string()))?;
-        Ok(Self { genai, provider })
+        let agent = agent.clone();
+        Ok(Self {
+            genai,
+            provider,
+            agent,
+        })
     }
 
     async fn ask(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
@@ -46,6 +52,11 @@ impl Client {
             .with_capture_content(true)
             .with_capture_tool_calls(true)
             .with_max_tokens(answer);
+        if let Some(effort) = &self.agent.effort {
+            let effort = effort.parse::<ReasoningEffort>();
+            let effort = effort.map_err(|error| ChatError::NoClient(error.to_string()))?;
+            options = options.with_reasoning_effort(effort);
+        }
         if let Some(schema) = question.schema {
             let format = ChatResponseFormat::JsonSpec(JsonSpec::new("verdict", schema));
             options = options.with_response_format(format);
@@ -204,7 +215,7 @@ impl Model for Client {
     }
 
     fn cost(&self, usage: &Usage) -> Cost {
-        let price = PriceTable::built_in().price(&self.provider.model);
+        let price = self.agent.price_of(&self.provider.model);
         price.map_or(Cost::UNKNOWN, |price| Cost::estimated(price.of(usage)))
     }
 }

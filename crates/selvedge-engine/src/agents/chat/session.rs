@@ -16,6 +16,7 @@ use super::tools::{Answer, Tools};
 use super::transcript::Transcript;
 use super::{context, instructions, textual, tools};
 use crate::activity::{Activity, Progress};
+use crate::agents::cap::Cap;
 use crate::agents::claim::{bounded, reason, shorten};
 use crate::agents::program::{cannot_write, output_name};
 use crate::agents::retry::{self, Backoff, Wait};
@@ -264,16 +265,14 @@ impl<'a> Session<'a> {
 
     /// The cap is asked for before each turn; what one turn may cost more is not known before.
     fn has_money_left(&self) -> Result<(), Box<SessionOutcome>> {
-        let spent = self.tally.cost(self.model).at_least();
-        match self.request.cost_left {
-            Some(left) if spent >= left => {
-                let error = "nothing is left of the run's budget".to_owned();
-                Err(Box::new(SessionOutcome::failed(
-                    SessionStatus::Budget,
-                    error,
-                )))
-            }
-            _ => Ok(()),
+        let cap = Cap::of(self.request);
+        let cost = self.tally.cost(self.model).at_least();
+        match cap.reached(self.tally.tokens(), cost) {
+            Some(reached) => Err(Box::new(SessionOutcome::failed(
+                SessionStatus::Budget,
+                reached,
+            ))),
+            None => Ok(()),
         }
     }
 

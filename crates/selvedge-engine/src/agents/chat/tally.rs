@@ -34,6 +34,11 @@ impl Tally {
         call.add(&mut self.calls);
     }
 
+    /// Tokens so far, in and out.
+    pub(super) fn tokens(&self) -> u64 {
+        self.usage.total()
+    }
+
     /// What it costs so far; not known where not all was counted.
     pub(super) fn cost(&self, model: &dyn Model) -> Cost {
         if self.is_uncounted {

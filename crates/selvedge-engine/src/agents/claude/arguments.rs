@@ -43,6 +43,9 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
     if let Some(model) = &request.agent.model {
         argv.extend(["--model".to_owned(), model.clone()]);
     }
+    if let Some(effort) = &request.agent.effort {
+        argv.extend(["--effort".to_owned(), effort.clone()]);
+    }
     if let Some(turns) = allowance.turns {
         argv.extend(["--max-turns".to_owned(), turns.to_string()]);
     }

@@ -61,6 +61,11 @@ pub(super) fn is_passing(reading: &Reading) -> bool {
     }
 }
 
+/// Tokens and money so far.
+pub(super) fn spent(reading: &Reading) -> (u64, MicroUsd) {
+    (usage(reading).total(), cost(reading).at_least())
+}
+
 fn status(ending: &Ending) -> SessionStatus {
     match (ending.subtype.as_deref(), ending.is_error) {
         (Some("error_max_turns"), _) => SessionStatus::TurnLimit,

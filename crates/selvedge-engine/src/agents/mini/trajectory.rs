@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{
+    AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+};
 use serde::Deserialize;
 
 use crate::activity::Activity;
@@ -164,7 +165,7 @@ impl records::Reading for Reading {
             error,
             text: bounded(trajectory.last_words()),
             usage,
-            cost: trajectory.cost(&usage, model.as_deref()),
+            cost: trajectory.cost(&usage, model.as_deref(), &request.agent),
             model,
             turns: Some(trajectory.info.model_stats.api_calls).filter(|&turns| turns > 0),
             tool_calls: started,
@@ -206,7 +207,7 @@ impl Trajectory {
     }
 
     /// Its own sum, by a list of prices that it brings; of a model that is not there it says nothing.
-    fn cost(&self, usage: &Usage, model: Option<&str>) -> Cost {
+    fn cost(&self, usage: &Usage, model: Option<&str>, agent: &AgentSpec) -> Cost {
         let told = MicroUsd::from_usd(self.info.model_stats.instance_cost);
         if let Some(told) = told.filter(|cost| cost.0 > 0) {
             return Cost::reported(told);
@@ -214,7 +215,7 @@ impl Trajectory {
         if usage.total() == 0 {
             return Cost::UNKNOWN;
         }
-        let price = model.and_then(|model| PriceTable::built_in().cost(model, usage));
+        let price = model.and_then(|model| agent.cost_of(model, usage));
         price.map_or(Cost::UNKNOWN, Cost::estimated)
     }
 

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage};
-use selvedge_core::price::PriceTable;
+use selvedge_core::model::{
+    AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+};
 
 use super::{Reading, settle};
 use crate::activity::Activity;
@@ -144,14 +145,14 @@ impl Account {
         self.ending = None;
     }
 
-    fn cost(&self, model: Option<&str>) -> Cost {
+    fn cost(&self, model: Option<&str>, agent: &AgentSpec) -> Cost {
         if let Some(reported) = self.cost {
             return Cost::reported(reported);
         }
         // Tokens may have been paid for that nobody told of: no tokens, no estimate.
         let is_priced = self.usage.total() > 0 && !self.has_several_models;
         let usage = Some(self.usage).filter(|_| is_priced);
-        let price = |usage| PriceTable::built_in().cost(model?, &usage);
+        let price = |usage| agent.cost_of(model?, &usage);
         usage.and_then(price).map_or(Cost::UNKNOWN, Cost::estimated)
     }
 }
@@ -196,7 +197,7 @@ impl<R: Records> Reading for Folded<R> {
             error,
             text: bounded(&account.text),
             usage: account.usage,
-            cost: account.cost(model.as_deref()),
+            cost: account.cost(model.as_deref(), &request.agent),
             model,
             session_id: account.session_id.clone(),
             turns: account.turns,
@@ -207,6 +208,13 @@ impl<R: Records> Reading for Folded<R> {
             unknown_records: account.unknown,
             ..SessionOutcome::new(status)
         }
+    }
+
+    fn spent(&self, request: &SessionRequest) -> (u64, MicroUsd) {
+        let account = &self.account;
+        let model = account.model.as_deref();
+        let cost = account.cost(model.or(request.agent.model.as_deref()), &request.agent);
+        (account.usage.total(), cost.at_least())
     }
 
     fn asked_in_vain(&self) -> Option<u32> {

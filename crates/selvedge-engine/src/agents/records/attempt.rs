@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Allowance, Program, Reading, conclude, locked, read_along};
 use crate::activity::{Activity, Progress};
+use crate::agents::cap::{self, Cap};
 use crate::agents::program::{self, Launch};
 use crate::agents::retry::{self, Backoff, Wait};
 use crate::agents::{SessionRequest, env};
@@ -46,11 +47,11 @@ impl<P: Program> Attempt<'_, P> {
             Err(outcome) => return outcome,
         };
         let granted = self.request.agent.api_retries;
-        let Some(allowance) = self.allowance(None, granted) else {
+        let Some((allowance, cap)) = self.allowance(None, granted) else {
             let error = "nothing is left of the run's budget".to_owned();
             return SessionOutcome::failed(SessionStatus::Budget, error);
         };
-        let mut tried = self.session(&prompt, allowance, 0).await;
+        let mut tried = self.session(&prompt, allowance, cap, 0).await;
         let mut retries_left = granted;
         let mut total = tried.outcome;
         for retry in 1.. {
@@ -58,7 +59,7 @@ impl<P: Program> Attempt<'_, P> {
             let used = tried.in_vain.map(|in_vain| in_vain.saturating_add(1));
             let left = used.and_then(|used| retries_left.checked_sub(used));
             let allowance = left.and_then(|left| self.allowance(Some(&total), left));
-            let Some(allowance) = allowance else {
+            let Some((allowance, cap)) = allowance else {
                 break;
             };
             retries_left = allowance.retries;
@@ -78,7 +79,7 @@ impl<P: Program> Attempt<'_, P> {
                     break;
                 }
             }
-            tried = self.session(&prompt, allowance, retry).await;
+            tried = self.session(&prompt, allowance, cap, retry).await;
             tried.outcome.api_retries = tried.outcome.api_retries.saturating_add(1);
             total = sum(total, tried.outcome);
         }
@@ -86,7 +87,7 @@ impl<P: Program> Attempt<'_, P> {
         total
     }
 
-    async fn session(&self, prompt: &Path, allowance: Allowance, retry: u32) -> Tried {
+    async fn session(&self, prompt: &Path, allowance: Allowance, cap: Cap, retry: u32) -> Tried {
         for (path, text) in self.program.files(self.request, allowance) {
             if let Err(error) = tokio::fs::write(&path, text).await {
                 return Tried {
@@ -108,9 +109,23 @@ impl<P: Program> Attempt<'_, P> {
             retry,
         };
         let reading = Arc::new(Mutex::new(P::Reading::default()));
-        let reader = |told| read_along(Arc::clone(&reading), told);
-        let ended = program::run(self.request, launch, reader, self.progress, self.cancel).await;
+        // Stopped by the person, or by a cap.
+        let stop = self.cancel.child_token();
+        let watch = {
+            let (stop, request) = (stop.clone(), self.request.clone());
+            move |reading: &P::Reading| {
+                let (tokens, cost) = reading.spent(&request);
+                if cap.reached(tokens, cost).is_some() {
+                    stop.cancel();
+                }
+            }
+        };
+        let reader = |told| read_along(Arc::clone(&reading), told, watch);
+        let ended = program::run(self.request, launch, reader, self.progress, &stop).await;
         let reading = locked(&reading);
+        let (tokens, cost) = reading.spent(self.request);
+        let by_cap = stop.is_cancelled() && !self.cancel.is_cancelled();
+        let reached = cap.reached(tokens, cost).filter(|_| by_cap);
         match ended {
             Err(outcome) => Tried {
                 outcome,
@@ -123,6 +138,7 @@ impl<P: Program> Attempt<'_, P> {
                 if by_limit && outcome.status == SessionStatus::Failed {
                     outcome.status = SessionStatus::TurnLimit;
                 }
+                outcome = cap::stopped(outcome, reached);
                 // One that was stopped, by a person or a clock, is not taken up again.
                 let in_vain = match outcome.status {
                     SessionStatus::Failed => reading.asked_in_vain(),
@@ -134,24 +150,23 @@ impl<P: Program> Attempt<'_, P> {
     }
 
     /// What the next session may use; nothing when there is nothing left.
-    fn allowance(&self, spent: Option<&SessionOutcome>, retries: u32) -> Option<Allowance> {
+    fn allowance(&self, spent: Option<&SessionOutcome>, retries: u32) -> Option<(Allowance, Cap)> {
         let turns_spent = spent.and_then(|spent| spent.turns).unwrap_or(0);
-        let cost_spent = spent.map(|spent| spent.cost.at_least()).unwrap_or_default();
+        let used = spent.map(|spent| (spent.usage.total(), spent.cost.at_least()));
+        let (tokens_spent, cost_spent) = used.unwrap_or_default();
+        let cap = Cap::of(self.request).without(tokens_spent, cost_spent);
         let turns = self
             .request
             .limits
             .max_turns
             .map(|limit| limit.saturating_sub(turns_spent));
-        let cost = self
-            .request
-            .cost_left
-            .map(|left| MicroUsd(left.0.saturating_sub(cost_spent.0)));
-        let is_left = turns != Some(0) && cost != Some(MicroUsd(0));
-        is_left.then_some(Allowance {
+        let is_left = turns != Some(0) && cap.reached(0, MicroUsd(0)).is_none();
+        let allowance = Allowance {
             turns,
-            cost,
+            cost: cap.cost(),
             retries,
-        })
+        };
+        is_left.then_some((allowance, cap))
     }
 
     fn wall_left(&self) -> Duration {

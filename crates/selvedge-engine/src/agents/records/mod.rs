@@ -97,6 +97,11 @@ pub(super) trait Reading: Default + Send + 'static {
         stopped_at: Option<Instant>,
     ) -> SessionOutcome;
 
+    /// Tokens and money so far, as far as they are told: what caps are held against.
+    fn spent(&self, _: &SessionRequest) -> (u64, MicroUsd) {
+        (0, MicroUsd(0))
+    }
+
     /// Whether the session failed for a reason that may pass by itself, so that asking again helps:
     /// how often the program asked in vain.
     fn asked_in_vain(&self) -> Option<u32>;
@@ -157,10 +162,12 @@ pub(super) fn has_flag(argv: &[String], flags: &[&str]) -> bool {
     argv.iter().any(|word| flags.contains(&name(word).as_str()))
 }
 
-/// A consumer that folds the program's records into `reading` and tells what happens in them.
+/// A consumer that folds the program's records into `reading` and tells what happens in them; `watch`
+/// looks at what is known after each.
 pub(super) fn read_along<R: Reading>(
     reading: Arc<Mutex<R>>,
     told: Told,
+    watch: impl Fn(&R) + Send + 'static,
 ) -> impl Consumer + 'static {
     Lines::new(LINE_LIMIT, move |line: Line<'_>| {
         let mut reading = locked(&reading);
@@ -169,6 +176,7 @@ pub(super) fn read_along<R: Reading>(
         } else {
             // Activity is lossy: what does not fit is dropped.
             reading.line(line.bytes, &mut |activity| drop(told.try_send(activity)));
+            watch(&reading);
         }
     })
 }

@@ -76,6 +76,9 @@ pub(in crate::agents) fn request() -> SessionRequest {
             api_retries: 0,
             deterministic: false,
             prompt_as_argument: false,
+            effort: None,
+            max_turns: None,
+            price: None,
         },
         prompt: Prompt {
             task: "Write the answer.".into(),
@@ -92,6 +95,7 @@ pub(in crate::agents) fn request() -> SessionRequest {
             max_turns: None,
         },
         cost_left: None,
+        tokens_left: None,
         run_dir: nowhere.clone(),
         tag: "x.1".into(),
         lock: nowhere,

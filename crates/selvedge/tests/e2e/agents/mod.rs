@@ -3,7 +3,6 @@
 
 mod acp_gemini;
 mod acp_opencode;
-mod acp_qwen;
 mod aider;
 mod claude;
 mod codex;
