@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod gate;
 pub mod guard;
 pub mod infrastructure;
+pub mod lease;
 pub mod machine;
 pub mod model;
 pub mod plan;

@@ -6,6 +6,8 @@
 #[cfg(feature = "contract")]
 pub mod contract;
 mod error;
+#[cfg(feature = "hub")]
+pub mod hub;
 mod journal;
 mod run_name;
 mod sqlite;

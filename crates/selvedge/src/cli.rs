@@ -2,6 +2,7 @@
 
 mod agents;
 mod attest;
+mod hub;
 mod look;
 mod reports;
 mod run;
@@ -14,6 +15,7 @@ use crate::output::Format;
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
 pub(crate) use attest::AttestCommand;
+pub(crate) use hub::ServeArgs;
 pub(crate) use look::{StatsArgs, UiArgs};
 pub(crate) use reports::{Host, ReportArgs};
 pub(crate) use run::RunArgs;
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Remove clones, copies and snapshots that nobody needs any more.
     Gc(GcArgs),
+    /// Keep a queue of tasks for a team, with their history, for workers to carry out.
+    Hub(Box<ServeArgs>),
     /// Look at the settings.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -58,6 +58,8 @@ pub(crate) fn check() -> Done {
 fn made() -> Done<Files> {
     let mut files = schemas::all()?;
     files.extend(command_line::all()?);
+    let document = serde_json::to_string_pretty(&selvedge_hub::openapi())?;
+    files.insert("docs/generated/openapi.json".to_owned(), document + "\n");
     Ok(files)
 }
 

@@ -4,12 +4,13 @@
 use crate::workspace::Metadata;
 
 /// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
-const MAY_KNOW: [(&str, &[&str]); 9] = [
+const MAY_KNOW: [(&str, &[&str]); 10] = [
     ("selvedge-digest", &[]),
     ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
     ("selvedge-store", &["selvedge-core"]),
     ("selvedge-face", &["selvedge-core"]),
+    ("selvedge-hub", &["selvedge-core", "selvedge-store"]),
     (
         "selvedge-engine",
         &["selvedge-core", "selvedge-digest", "selvedge-syntax"],
@@ -21,11 +22,12 @@ const MAY_KNOW: [(&str, &[&str]); 9] = [
             "selvedge-digest",
             "selvedge-engine",
             "selvedge-face",
+            "selvedge-hub",
             "selvedge-store",
         ],
     ),
     ("selvedge-testkit", &[]),
-    ("xtask", &["selvedge-core"]),
+    ("xtask", &["selvedge-core", "selvedge-hub"]),
 ];
 const FOR_TESTS: &str = "selvedge-testkit";
 

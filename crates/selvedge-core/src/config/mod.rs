@@ -31,7 +31,7 @@ pub use place::{FileOwner, Origin, Place, Source};
 pub use resolve::{Resolved, resolve};
 pub use show::Setting;
 pub use suggest::json_schema;
-pub(crate) use suggest::nearest;
+pub use suggest::nearest;
 pub use values::{DurationError, HumanDuration};
 
 /// The defaults, with every key and what it means.

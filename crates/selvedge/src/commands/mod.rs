@@ -8,6 +8,7 @@ mod digest;
 mod doctor;
 mod gc;
 mod hook;
+mod hub;
 mod init;
 mod list;
 mod man;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Config(command) => config::run(&command),
         Command::Attest(command) => attest::run(&command),
         Command::Hook(command) => Ok(hook::run(&command)),
+        Command::Hub(args) => hub::run_hub(&args),
         Command::Mcp(args) => mcp::run(&args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man => man::page(),

@@ -1,0 +1,166 @@
+//! Bulk beside the messages: bytes under their SHA-256, uploaded in chunks that may be resumed after
+//! any interruption, and proved against their name before anybody may refer to them.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, put};
+use futures_util::stream;
+use selvedge_store::hub::BlobState;
+
+use super::tasks::{Bodied, bytes};
+use crate::hub::Hub;
+use crate::problem::Refused;
+
+/// Bytes of a chunk.
+const CHUNK: usize = 4 * 1024 * 1024;
+const OFFSET: &str = "upload-offset";
+
+pub(super) fn route() -> MethodRouter<Arc<Hub>> {
+    put(append).layer(DefaultBodyLimit::max(CHUNK))
+}
+
+fn named(hash: &str) -> Result<String, Refused> {
+    let digits = |char: char| char.is_ascii_digit() || ('a'..='f').contains(&char);
+    if hash.len() == 64 && hash.chars().all(digits) {
+        Ok(hash.to_owned())
+    } else {
+        Err(Refused::bad_request(
+            "a blob is named by its SHA-256: 64 lower-case hexadecimal digits",
+        ))
+    }
+}
+
+pub(super) async fn look(
+    State(hub): State<Arc<Hub>>,
+    Path(hash): Path<String>,
+) -> Result<Response, Refused> {
+    Ok(match hub.store.blob(named(&hash)?).await? {
+        BlobState::Whole { size } => {
+            (StatusCode::OK, [("content-length", size.to_string())]).into_response()
+        }
+        BlobState::Part { offset } | BlobState::Elsewhere { offset } => {
+            (StatusCode::NOT_FOUND, [(OFFSET, offset.to_string())]).into_response()
+        }
+        BlobState::Missing | BlobState::WrongHash => {
+            (StatusCode::NOT_FOUND, [(OFFSET, "0".to_owned())]).into_response()
+        }
+    })
+}
+
+pub(super) async fn read(
+    State(hub): State<Arc<Hub>>,
+    Path(hash): Path<String>,
+) -> Result<Response, Refused> {
+    whole(&hub, named(&hash)?).await
+}
+
+/// All of it, chunk by chunk: never more than one in memory. What is stored is foreign: it is never
+/// shown by a browser as what it claims to be.
+pub(super) async fn whole(hub: &Arc<Hub>, hash: String) -> Result<Response, Refused> {
+    let BlobState::Whole { size } = hub.store.blob(hash.clone()).await? else {
+        return Err(Refused::not_found("blob"));
+    };
+    let hub = Arc::clone(hub);
+    let chunks = stream::try_unfold(0, move |offset| {
+        let (hub, hash) = (Arc::clone(&hub), hash.clone());
+        async move {
+            let chunk = hub.store.bytes(hash, offset).await?.unwrap_or_default();
+            let next = offset + u64::try_from(chunk.len()).unwrap_or(0);
+            let more = (!chunk.is_empty()).then_some((chunk, next));
+            Ok::<_, selvedge_store::hub::HubStoreError>(more)
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, size.to_string()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (header::CONTENT_DISPOSITION, "attachment".to_owned()),
+    ];
+    Ok((headers, Body::from_stream(chunks)).into_response())
+}
+
+async fn append(
+    State(hub): State<Arc<Hub>>,
+    Path(hash): Path<String>,
+    headers: HeaderMap,
+    body: Bodied,
+) -> Result<Response, Refused> {
+    let hash = named(&hash)?;
+    let chunk = bytes(body)?;
+    let range = headers
+        .get(header::CONTENT_RANGE)
+        .map(|range| range.to_str().unwrap_or(""));
+    let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+    let (offset, total) = match range {
+        None => (0, length),
+        Some(range) => part(range, length).ok_or_else(|| {
+            Refused::bad_request("`Content-Range: bytes FIRST-LAST/TOTAL` must fit the body")
+        })?,
+    };
+    if total > hub.settings.blob_limit {
+        return Err(Refused::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too-large",
+            format!("a blob may have {} bytes", hub.settings.blob_limit),
+        ));
+    }
+    Ok(
+        match hub
+            .store
+            .append(hash, offset, total, chunk.to_vec())
+            .await?
+        {
+            BlobState::Whole { .. } => StatusCode::NO_CONTENT.into_response(),
+            BlobState::Part { offset } => {
+                (StatusCode::NO_CONTENT, [(OFFSET, offset.to_string())]).into_response()
+            }
+            BlobState::Elsewhere { offset } => {
+                let refused = Refused::conflict(format!("the next byte is {offset}"));
+                ([(OFFSET, offset.to_string())], refused).into_response()
+            }
+            BlobState::WrongHash | BlobState::Missing => {
+                Refused::field("hash", "the bytes are not those of this name").into_response()
+            }
+        },
+    )
+}
+
+/// `bytes 0-9/20`: the offset and the total, if they fit a body of that length.
+fn part(range: &str, length: u64) -> Option<(u64, u64)> {
+    let (span, total) = range.strip_prefix("bytes ")?.split_once('/')?;
+    let total = total.parse().ok()?;
+    if span == "*" {
+        return (length == 0 && total == 0).then_some((0, 0));
+    }
+    let (first, last) = span.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let fits = last.checked_sub(first)?.checked_add(1)? == length && last < total;
+    fits.then_some((first, total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn a_range_must_fit_its_body() {
+        assert_eq!(part("bytes 0-9/20", 10), Some((0, 20)));
+        assert_eq!(part("bytes 10-19/20", 10), Some((10, 20)));
+        for odd in [
+            "bytes 0-9/20",
+            "bytes 5-3/20",
+            "bytes 0-10/5",
+            "0-10/20",
+            "bytes x-1/2",
+            "",
+        ] {
+            assert_eq!(part(odd, 11), None, "{odd}");
+        }
+        let most = u64::MAX;
+        assert_eq!(part(&format!("bytes 0-{most}/{most}"), 0), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! The REST interface: one table says of every route what it is called, which scope it needs, what
+//! it takes and gives. The router, the OpenAPI document and the test of all scopes are made from it.
+
+mod blobs;
+mod events;
+mod fleet;
+pub(crate) mod openapi;
+mod probes;
+mod reports;
+mod table;
+mod tasks;
+mod tokens;
+mod views;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::IntoResponse;
+use axum::routing::MethodRouter;
+
+use crate::access;
+use crate::hub::Hub;
+use crate::problem::Refused;
+
+pub use table::{Access, OPERATIONS, Operation};
+
+/// All routes of a hub, ready to be served or asked. What shows pages to people is merged by whoever
+/// serves it.
+pub fn app(hub: &Arc<Hub>) -> Router {
+    let mut router = Router::new();
+    for operation in OPERATIONS {
+        router = router.route(operation.path, guarded(hub, operation));
+    }
+    router
+        .fallback(|| async { Refused::not_found("page") })
+        .method_not_allowed_fallback(|| async {
+            Refused::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                "this cannot be done here: `/openapi.json` says what can",
+            )
+        })
+        .layer(DefaultBodyLimit::max(hub.settings.body_limit))
+        .layer(from_fn_with_state(Arc::clone(hub), access::addressed))
+        .with_state(Arc::clone(hub))
+}
+
+fn guarded(hub: &Arc<Hub>, operation: &Operation) -> MethodRouter<Arc<Hub>> {
+    let route = (operation.route)();
+    match operation.access {
+        Access::Open => route,
+        Access::Scopes(scopes) => {
+            let hub = Arc::clone(hub);
+            route.route_layer(from_fn(move |request: Request, next: Next| {
+                let hub = Arc::clone(&hub);
+                async move {
+                    access::guarded(hub, scopes, request, next)
+                        .await
+                        .into_response()
+                }
+            }))
+        }
+    }
+}

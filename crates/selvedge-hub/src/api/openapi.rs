@@ -1,0 +1,85 @@
+//! The interface as an OpenAPI document, made from the table of operations and the types' schemas.
+
+use axum::Json;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use selvedge_core::fleet::Problem;
+use serde_json::{Map, Value, json};
+
+use super::table::{Access, OPERATIONS, Operation};
+
+pub(super) async fn served() -> Json<Value> {
+    Json(document())
+}
+
+/// The whole document.
+pub fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    let mut generator = settings.into_generator();
+    let problem = generator.subschema_for::<Problem>().to_value();
+    let mut paths = Map::new();
+    for operation in OPERATIONS {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        let said = describe(operation, &mut generator, &problem);
+        path[operation.method.to_lowercase()] = said;
+    }
+    let schemas = generator.take_definitions(true);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Selvedge hub",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Submit tasks, follow them, read what verified them, decide on them.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    })
+}
+
+fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let (status, media, form) = operation.gives;
+    let content = match form {
+        Some(form) => json!({media: {"schema": form(generator).to_value()}}),
+        None => json!({media: {}}),
+    };
+    let mut parameters = Vec::new();
+    for name in operation
+        .path
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split('}').next())
+    {
+        let schema = json!({"type": "string"});
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+    }
+    for (name, about) in operation.query {
+        let schema = json!({"type": "string"});
+        parameters
+            .push(json!({"name": name, "in": "query", "description": about, "schema": schema}));
+    }
+    let mut said = json!({
+        "summary": operation.about,
+        "parameters": parameters,
+        "responses": {
+            status.to_string(): {"description": operation.about, "content": content},
+            "default": {
+                "description": "why not",
+                "content": {"application/problem+json": {"schema": problem}},
+            },
+        },
+    });
+    if let Some(form) = operation.takes {
+        let schema = form(generator).to_value();
+        said["requestBody"] = json!({"content": {"application/json": {"schema": schema}}});
+    }
+    if let Access::Scopes(scopes) = operation.access {
+        let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
+        said["security"] = json!([{"token": []}]);
+        said["x-scopes"] = json!(words);
+    }
+    said
+}

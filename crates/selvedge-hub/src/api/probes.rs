@@ -1,0 +1,162 @@
+//! What machines ask: alive, ready, and numbers in the text form of Prometheus, from the store, so
+//! that every hub of a fleet tells the same.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use selvedge_core::fleet::TaskState;
+
+use super::views::{self, Stats};
+use crate::hub::Hub;
+use crate::problem::Refused;
+
+pub(super) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+pub(super) async fn ready(State(hub): State<Arc<Hub>>) -> Result<&'static str, Refused> {
+    // A write that changes nothing: the writer lives, and so does what is behind it.
+    hub.store.used(Vec::new()).await?;
+    Ok("ready\n")
+}
+
+pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Refused> {
+    let overview = hub.store.overview().await?;
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = families(&mut text, &views::stats(&overview), &hub);
+    let media = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+fn families(text: &mut String, stats: &Stats, hub: &Hub) -> std::fmt::Result {
+    family(text, "selvedge_tasks", "gauge", "Tasks by state.")?;
+    for (state, count) in &stats.states {
+        writeln!(text, "selvedge_tasks{{state=\"{state}\"}} {count}")?;
+    }
+    family(
+        text,
+        "selvedge_task_outcomes_total",
+        "counter",
+        "Tasks that are over, by outcome.",
+    )?;
+    for (outcome, count) in &stats.outcomes {
+        writeln!(
+            text,
+            "selvedge_task_outcomes_total{{outcome=\"{outcome}\"}} {count}"
+        )?;
+    }
+    family(
+        text,
+        "selvedge_attempts_closed_total",
+        "counter",
+        "Attempts by how they were closed.",
+    )?;
+    for (how, count) in &stats.closings {
+        writeln!(
+            text,
+            "selvedge_attempts_closed_total{{closing=\"{how}\"}} {count}"
+        )?;
+    }
+    histogram(text, stats)?;
+    single(
+        text,
+        "selvedge_infra_losses_total",
+        "counter",
+        "Leases lost and broken machinery.",
+        stats.infra_losses,
+    )?;
+    let retries = stats.closings.get("report").copied().unwrap_or(0);
+    let over: u64 = stats.outcomes.values().sum();
+    family(
+        text,
+        "selvedge_retries_total",
+        "counter",
+        "Attempts beyond the first of a task, by reason.",
+    )?;
+    let verification = retries.saturating_sub(over);
+    writeln!(
+        text,
+        "selvedge_retries_total{{reason=\"verification\"}} {verification}"
+    )?;
+    let interrupted = stats.closings.get("interrupted").copied().unwrap_or(0);
+    writeln!(
+        text,
+        "selvedge_retries_total{{reason=\"interrupted\"}} {interrupted}"
+    )?;
+    let micro_usd = stats.cost.micro_usd.map_or(0, |amount| amount.0);
+    single(
+        text,
+        "selvedge_cost_micro_usd_total",
+        "counter",
+        "Known cost in millionths of a dollar.",
+        micro_usd,
+    )?;
+    single(
+        text,
+        "selvedge_tokens_total",
+        "counter",
+        "Tokens in and out.",
+        stats.tokens,
+    )?;
+    let held = [
+        TaskState::Offered,
+        TaskState::Running,
+        TaskState::Cancelling,
+    ];
+    let leases = held
+        .iter()
+        .filter_map(|state| stats.states.get(state.as_str()))
+        .sum();
+    single(
+        text,
+        "selvedge_leases",
+        "gauge",
+        "Tasks that a worker holds.",
+        leases,
+    )?;
+    let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
+    single(
+        text,
+        "selvedge_workers_connected",
+        "gauge",
+        "Workers that are connected to this hub.",
+        connected,
+    )
+}
+
+fn family(text: &mut String, name: &str, kind: &str, about: &str) -> std::fmt::Result {
+    writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}")
+}
+
+fn single(text: &mut String, name: &str, kind: &str, about: &str, value: u64) -> std::fmt::Result {
+    family(text, name, kind, about)?;
+    writeln!(text, "{name} {value}")
+}
+
+/// Verified tasks by the verification runs that it took.
+fn histogram(text: &mut String, stats: &Stats) -> std::fmt::Result {
+    let name = "selvedge_verified_after_attempts";
+    family(
+        text,
+        name,
+        "histogram",
+        "Verification runs that verified tasks took.",
+    )?;
+    let (mut count, mut sum) = (0u64, 0u64);
+    for bound in 1..=6u32 {
+        count += stats.verified_after.get(&bound).copied().unwrap_or(0);
+        writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {count}")?;
+    }
+    let all: u64 = stats.verified_after.values().sum();
+    for (attempts, tasks) in &stats.verified_after {
+        sum = sum.saturating_add(u64::from(*attempts) * tasks);
+    }
+    writeln!(
+        text,
+        "{name}_bucket{{le=\"+Inf\"}} {all}\n{name}_sum {sum}\n{name}_count {all}"
+    )
+}

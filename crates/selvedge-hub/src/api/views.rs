@@ -1,0 +1,236 @@
+//! What the hub shows that is nobody else's word: rows of the store in the forms of the wire.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use selvedge_core::fleet::Scope;
+use selvedge_core::fleet::{FileRef, TaskRow, TaskState, TokenRow};
+use selvedge_core::model::{Closing, Cost, CostSource, Outcome, Task, Timestamp};
+use selvedge_store::hub::{Cost as Ledger, Identity, Overview, TaskView};
+use serde::{Deserialize, Serialize};
+
+/// Files of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FilePage {
+    /// By name.
+    pub(crate) files: Vec<FileRef>,
+}
+
+/// A line of the hub's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LogRow {
+    /// Its number in the task, from 1.
+    pub(crate) seq: u64,
+    /// When.
+    pub(crate) at: Timestamp,
+    /// What happened.
+    #[schemars(with = "selvedge_core::lease::LeaseEvent")]
+    pub(crate) event: serde_json::Value,
+}
+
+/// A part of the hub's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LogPage {
+    /// In order.
+    pub(crate) lines: Vec<LogRow>,
+    /// What to give as `after` for the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<u64>,
+}
+
+/// An attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RunLine {
+    /// Its number.
+    pub(crate) run_number: u32,
+    /// The grant under which it began.
+    pub(crate) lease_epoch: u64,
+    /// When it began.
+    pub(crate) begun_at: Timestamp,
+    /// When it was closed.
+    pub(crate) closed_at: Option<Timestamp>,
+    /// How.
+    pub(crate) closing: Option<Closing>,
+}
+
+/// The attempts of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RunPage {
+    /// In order.
+    pub(crate) runs: Vec<RunLine>,
+}
+
+/// Tasks that wait for the same labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Waiting {
+    /// What a worker must offer.
+    pub(crate) labels: Vec<String>,
+    /// How many.
+    pub(crate) tasks: u64,
+    /// Since when the oldest waits.
+    pub(crate) since: Timestamp,
+    /// Why none of the workers that are connected here can take them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unplaceable: Option<String>,
+}
+
+/// Numbers over all tasks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Stats {
+    /// Tasks by state.
+    pub(crate) states: BTreeMap<String, u64>,
+    /// Tasks that are over, by outcome.
+    pub(crate) outcomes: BTreeMap<String, u64>,
+    /// Verified tasks by how many verification runs it took: 1 is at the first try.
+    pub(crate) verified_after: BTreeMap<u32, u64>,
+    /// Verified at the first try.
+    pub(crate) first_try: u64,
+    /// Verified after one retry or more.
+    pub(crate) rescued: u64,
+    /// Attempts by how they were closed.
+    pub(crate) closings: BTreeMap<String, u64>,
+    /// Leases lost and infrastructure errors.
+    pub(crate) infra_losses: u64,
+    /// What everything cost.
+    pub(crate) cost: Cost,
+    /// What everything cost over what was rescued, in micro-dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) micro_usd_per_verified: Option<u64>,
+    /// Tokens in and out.
+    pub(crate) tokens: u64,
+    /// What waits.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+pub(crate) fn timestamp(millis: i64) -> Timestamp {
+    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+pub(crate) fn cost(ledger: Ledger) -> Cost {
+    if ledger.calls == 0 {
+        return Cost::ZERO;
+    }
+    let source = if ledger.unknown > 0 {
+        CostSource::Unknown
+    } else if ledger.estimated > 0 {
+        CostSource::Estimated
+    } else {
+        CostSource::Reported
+    };
+    let known = ledger.calls > ledger.unknown || ledger.micro_usd.0 > 0;
+    Cost {
+        micro_usd: known.then_some(ledger.micro_usd),
+        source,
+    }
+}
+
+pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
+    let lease = &view.row.lease;
+    TaskRow {
+        task_id: view.row.task_id,
+        state: lease.state,
+        outcome: lease.outcome,
+        reason: view.row.reason.clone(),
+        description: view.title.clone(),
+        agent: view.agent.clone(),
+        workspace: view.place.clone(),
+        attempts: lease.last_run,
+        max_attempts: view.max_attempts,
+        infra_losses: lease.losses,
+        cost: cost(view.cost),
+        tokens: view.cost.tokens_in.saturating_add(view.cost.tokens_out),
+        lease_epoch: lease.epoch,
+        worker: lease.worker.clone(),
+        priority: view.priority,
+        labels: view.labels.clone(),
+        tenant: view.tenant.clone(),
+        unplaceable: None,
+        retry_of: view.retry_of,
+        cancel_reason: lease.cancel.clone(),
+        last_event_seq: view.row.event_seq,
+        created_at: timestamp(view.created_at),
+        updated_at: timestamp(view.row.updated_at),
+        task: body
+            .and_then(|body| serde_json::from_str::<Task>(body).ok())
+            .map(Box::new),
+    }
+}
+
+pub(crate) fn token_row(identity: &Identity) -> TokenRow {
+    let scopes = identity.scopes.iter();
+    TokenRow {
+        id: identity.token_id.to_string(),
+        name: identity.name.clone(),
+        scopes: scopes.filter_map(|word| Scope::parse(word)).collect(),
+        prefix: identity.prefix.clone(),
+        tenant: identity.tenant.clone(),
+        created_at: timestamp(identity.created_at),
+        expires_at: identity.expires_at.map(timestamp),
+        last_used_at: identity.last_used_at.map(timestamp),
+        revoked_at: identity.revoked_at.map(timestamp),
+    }
+}
+
+pub(crate) fn stats(overview: &Overview) -> Stats {
+    let count = |wanted: TaskState| -> u64 {
+        let states = overview.states.iter();
+        states
+            .filter(|(state, _)| *state == wanted)
+            .map(|(_, count)| count)
+            .sum()
+    };
+    let closing = |closing: Closing| -> String {
+        serde_json::to_value(closing)
+            .ok()
+            .and_then(|word| word.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    };
+    let after = |wanted: fn(u32) -> bool| -> u64 {
+        let verified = overview.verified_after.iter();
+        verified
+            .filter(|(reports, _)| wanted(*reports))
+            .map(|(_, count)| count)
+            .sum()
+    };
+    let verified: u64 = overview
+        .outcomes
+        .iter()
+        .filter(|(outcome, _)| *outcome == Outcome::Verified)
+        .map(|(_, count)| count)
+        .sum();
+    Stats {
+        states: TaskState::ALL
+            .map(|state| (state.as_str().to_owned(), count(state)))
+            .into(),
+        outcomes: overview
+            .outcomes
+            .iter()
+            .map(|(outcome, count)| (outcome.as_str().to_owned(), *count))
+            .collect(),
+        verified_after: overview.verified_after.iter().copied().collect(),
+        first_try: after(|reports| reports <= 1),
+        rescued: after(|reports| reports > 1),
+        closings: overview
+            .closings
+            .iter()
+            .map(|(how, count)| (closing(*how), *count))
+            .collect(),
+        infra_losses: overview.losses,
+        cost: cost(overview.cost),
+        micro_usd_per_verified: overview.cost.micro_usd.0.checked_div(verified),
+        tokens: overview
+            .cost
+            .tokens_in
+            .saturating_add(overview.cost.tokens_out),
+        waiting: overview
+            .waiting
+            .iter()
+            .map(|waiting| Waiting {
+                labels: waiting.labels.clone(),
+                tasks: waiting.waiting,
+                since: timestamp(waiting.since),
+                unplaceable: None,
+            })
+            .collect(),
+    }
+}

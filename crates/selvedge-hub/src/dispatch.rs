@@ -1,0 +1,75 @@
+//! Giving tasks out: whenever a task comes in or a worker has room, and once a second besides, for
+//! what another hub may have taken in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::fleet::{HubMessage, Lease, TaskAssign};
+use selvedge_core::model::Task;
+use selvedge_store::hub::{Change, Granted};
+use tokio::time::timeout;
+
+use crate::hub::Hub;
+
+/// How often it looks although nobody said that there is something.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Gives out tasks for as long as the hub lives.
+pub(crate) async fn run(hub: Arc<Hub>) {
+    loop {
+        // Either way it is time to look.
+        let _ = timeout(LOOK_EVERY, hub.wake.notified()).await;
+        let wants = hub.sessions.wants();
+        if wants.is_empty() {
+            continue;
+        }
+        match hub.store.grant(wants).await {
+            Ok(granted) => {
+                for granted in granted {
+                    offer(&hub, granted).await;
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot give tasks out");
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+}
+
+async fn offer(hub: &Hub, granted: Granted) {
+    let row = &granted.row;
+    let lease = Lease {
+        task_id: row.task_id,
+        lease_epoch: granted.fence.epoch,
+        lease_token: granted.fence.token.clone(),
+    };
+    let key = lease.key();
+    let task: Task = match serde_json::from_str(&granted.body) {
+        Ok(task) => task,
+        Err(error) => {
+            tracing::error!(%error, task = %row.task_id, "a stored task cannot be read");
+            return;
+        }
+    };
+    let ttl = hub.settings.timing.ttl().as_millis();
+    let assign = TaskAssign {
+        lease,
+        ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
+        task,
+        last_run_number: row.lease.last_run,
+        last_event_seq: row.event_seq,
+        infra_losses: row.lease.losses,
+        review: row.lease.feedback.clone(),
+    };
+    let message = HubMessage::TaskAssign(Box::new(assign));
+    if hub.sessions.offer(&granted.worker, key, message) {
+        hub.changed(row.task_id);
+        return;
+    }
+    // It never heard of it.
+    let epoch = granted.fence.epoch;
+    if let Err(error) = hub.change(row.task_id, Change::Forget { epoch }).await {
+        tracing::warn!(%error, task = %row.task_id, "an offer that nobody heard stands until it expires");
+    }
+}

@@ -1,0 +1,157 @@
+//! The hub's state: its store, and what it keeps in memory for those who are connected.
+//!
+//! Invariant: nothing in memory counts. A hub that is killed and started anew goes on from its store.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_core::fleet::{LeaseKey, ProgressEvent};
+use selvedge_core::model::TaskId;
+use selvedge_store::hub::{Answer, Change, HubStore, HubStoreError, Verdict};
+use tokio::sync::{Notify, broadcast};
+use uuid::Uuid;
+
+use crate::limits::Limits;
+use crate::session::Registry;
+use crate::settings::HubSettings;
+
+/// Watchers that are slower than this many changes look at the store instead.
+const CHANGES: usize = 1_024;
+
+/// What is going on in a task, for those who watch it from this hub.
+#[derive(Debug, Clone)]
+pub enum Activity {
+    /// Something durable changed: look at the store.
+    Changed(TaskId),
+    /// A worker tells what it is doing. May be lost.
+    Progress(TaskId, Arc<Vec<ProgressEvent>>),
+}
+
+/// One hub.
+pub struct Hub {
+    pub(crate) store: Arc<dyn HubStore>,
+    pub(crate) settings: HubSettings,
+    pub(crate) sessions: Registry,
+    pub(crate) limits: Limits,
+    pub(crate) wake: Notify,
+    watchers: broadcast::Sender<Activity>,
+    changes: AtomicU64,
+    used: Mutex<HashMap<Uuid, i64>>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    /// A hub over a store.
+    pub fn new(store: Arc<dyn HubStore>, settings: HubSettings) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            limits: Limits::new(settings.requests_per_second),
+            settings,
+            sessions: Registry::default(),
+            wake: Notify::new(),
+            watchers: broadcast::channel(CHANGES).0,
+            changes: AtomicU64::new(0),
+            used: Mutex::default(),
+        })
+    }
+
+    /// What it remembers.
+    pub fn store(&self) -> &Arc<dyn HubStore> {
+        &self.store
+    }
+
+    /// How it behaves.
+    pub fn settings(&self) -> &HubSettings {
+        &self.settings
+    }
+
+    /// Hears of what goes on from now on.
+    pub fn watch(&self) -> broadcast::Receiver<Activity> {
+        self.watchers.subscribe()
+    }
+
+    /// Goes up with every change that this hub knows of.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Tells watchers, and whoever gives out tasks, that something durable changed.
+    pub(crate) fn changed(&self, task: TaskId) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        // Nobody may be watching.
+        let _ = self.watchers.send(Activity::Changed(task));
+    }
+
+    pub(crate) fn progress(&self, task: TaskId, events: Vec<ProgressEvent>) {
+        if !events.is_empty() && self.watchers.receiver_count() > 0 {
+            let _ = self
+                .watchers
+                .send(Activity::Progress(task, Arc::new(events)));
+        }
+    }
+
+    /// Applies a change and tells whom it concerns.
+    pub(crate) async fn change(
+        &self,
+        task: TaskId,
+        change: Change,
+    ) -> Result<Option<Verdict>, HubStoreError> {
+        let verdict = self.store.change(task, change).await?;
+        if let Some(verdict) = &verdict {
+            self.settled(verdict);
+        }
+        Ok(verdict)
+    }
+
+    /// Tells whom a change that was made concerns.
+    pub(crate) fn settled(&self, verdict: &Verdict) {
+        let row = &verdict.row;
+        if verdict.answer == Answer::Done {
+            self.changed(row.task_id);
+        }
+        if row.lease.is_held() {
+            if let Some(reason) = &row.lease.cancel {
+                let key = LeaseKey {
+                    task_id: row.task_id,
+                    lease_epoch: row.lease.epoch,
+                };
+                self.sessions
+                    .cancel(key, row.lease.worker.as_deref(), reason);
+            }
+        } else {
+            self.sessions.free(row.task_id, row.lease.epoch);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Notes that a token was used, at most once a minute each.
+    pub(crate) async fn used(&self, token: Uuid) {
+        let Ok(now) = self.store.now().await else {
+            return;
+        };
+        {
+            let mut used = lock(&self.used);
+            let last = used.entry(token).or_insert(0);
+            if now - *last < 60_000 {
+                return;
+            }
+            *last = now;
+        }
+        if let Err(error) = self.store.used(vec![token]).await {
+            tracing::warn!(%error, "could not note that a token was used");
+        }
+    }
+}
+
+/// A lock that no panic of another makes unusable.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,100 @@
+//! What the hub says when it cannot do what was asked: `application/problem+json`, with an error for
+//! each field that is wrong. Nothing of the inside goes out: the log has it.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use selvedge_core::fleet::{FieldError, Problem};
+use selvedge_store::hub::HubStoreError;
+
+/// A problem on its way out.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused(Problem);
+
+impl Refused {
+    pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+        Self(Problem {
+            kind: format!("urn:selvedge:problem:{kind}"),
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            detail: Some(detail.into()),
+            errors: Vec::new(),
+        })
+    }
+
+    /// One or more fields are wrong.
+    pub(crate) fn fields(errors: Vec<FieldError>) -> Self {
+        let said: Vec<String> = errors
+            .iter()
+            .map(|error| format!("{}: {}", error.field, error.detail))
+            .collect();
+        let mut problem = Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid-fields",
+            said.join("; "),
+        );
+        problem.0.errors = errors;
+        problem
+    }
+
+    pub(crate) fn field(field: &str, detail: impl Into<String>) -> Self {
+        Self::fields(vec![FieldError {
+            field: field.to_owned(),
+            detail: detail.into(),
+        }])
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not-found",
+            format!("there is no such {what}"),
+        )
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+}
+
+impl From<HubStoreError> for Refused {
+    fn from(error: HubStoreError) -> Self {
+        tracing::error!(%error, "the store failed");
+        let full = matches!(error, HubStoreError::DiskFull);
+        let status = if full {
+            StatusCode::INSUFFICIENT_STORAGE
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        };
+        Self::new(
+            status,
+            "store",
+            "the hub's store could not do this now; try again",
+        )
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Bearer realm=\"selvedge\"");
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        ) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

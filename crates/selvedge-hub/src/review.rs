@@ -1,0 +1,81 @@
+//! A person's decision, as the run's own journal tells it: what waits for nobody any more is folded,
+//! decided by the machine and appended, so that whoever reads the journal sees how it ended.
+
+use selvedge_core::lease::Review;
+use selvedge_core::machine::{Input, State, decide, evolve};
+use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, RunId, Timestamp};
+use selvedge_store::hub::{Change, TaskRow};
+use serde_json::Value;
+
+use crate::hub::Hub;
+use crate::problem::Refused;
+
+/// Events of one page.
+const PAGE: usize = 500;
+
+/// The change that a decision makes. A rejection that wants another attempt is the next worker's to
+/// act upon.
+pub(crate) async fn change(
+    hub: &Hub,
+    row: &TaskRow,
+    review: Review,
+    by: &str,
+    reason: &str,
+) -> Result<Change, Refused> {
+    let events = match review {
+        Review::Retry => Vec::new(),
+        Review::Accept | Review::Reject => {
+            let input = Input::Review {
+                accepted: review == Review::Accept,
+                retry: false,
+                by: by.to_owned(),
+                reason: reason.to_owned(),
+            };
+            decided(hub, row, input).await?
+        }
+    };
+    Ok(Change::Review {
+        by: by.to_owned(),
+        review,
+        reason: reason.to_owned(),
+        after: row.event_seq,
+        events,
+    })
+}
+
+async fn decided(hub: &Hub, row: &TaskRow, input: Input) -> Result<Vec<Value>, Refused> {
+    let (mut state, mut after) = (State::default(), 0);
+    loop {
+        let lines = hub.store.journal(row.task_id, after, PAGE).await?;
+        let Some(last) = lines.last() else { break };
+        after = last.seq;
+        for line in &lines {
+            let Ok(envelope) = serde_json::from_str::<Envelope>(&line.event) else {
+                return Ok(Vec::new());
+            };
+            state = evolve(state, &envelope);
+        }
+    }
+    // A task that waits without a run of its own (another program's worker) is decided all the same.
+    let Ok(events) = decide(&state, input) else {
+        return Ok(Vec::new());
+    };
+    let now = hub.store.now().await?;
+    let at = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
+    let enveloped = (row.event_seq + 1..)
+        .zip(events)
+        .map(|(seq, event)| envelope(row, seq, at, event));
+    Ok(enveloped.collect())
+}
+
+fn envelope(row: &TaskRow, seq: u64, at: Timestamp, event: Event) -> Value {
+    let envelope = Envelope {
+        v: ENVELOPE_VERSION,
+        run_id: RunId::from(row.task_id),
+        seq,
+        at,
+        event,
+    };
+    // Maps with names for keys, and numbers: an envelope always has a JSON form.
+    serde_json::to_value(envelope).unwrap_or_default()
+}

@@ -1,0 +1,147 @@
+//! Serving: the accept loop is our own, so that a slow head, an idle connection, or too many of them,
+//! end here and nowhere else.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+
+use crate::hub::Hub;
+use crate::{dispatch, sweep};
+
+/// Headers of a request, and bytes of its head.
+const HEADERS: usize = 64;
+const HEAD: usize = 32 * 1024;
+
+/// A hub at work.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Stops: no new connections, and what is open ends. What was acknowledged is in the store.
+    pub async fn stop(self) {
+        // Whoever listened may be gone already.
+        let _ = self.stop.send(true);
+        for task in self.tasks {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+/// Serves `router` at `listener`, and gives out tasks and sweeps beside.
+pub fn run(
+    hub: &Arc<Hub>,
+    router: Router,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+) -> Running {
+    let (stop, stopping) = watch::channel(false);
+    let tasks = vec![
+        tokio::spawn(accept(Arc::clone(hub), router, listener, tls, stopping)),
+        tokio::spawn(dispatch::run(Arc::clone(hub))),
+        tokio::spawn(sweep::run(Arc::clone(hub))),
+        tokio::spawn(sweep::forget(Arc::clone(hub))),
+    ];
+    Running { stop, tasks }
+}
+
+async fn accept(
+    hub: Arc<Hub>,
+    router: Router,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    stopping: watch::Receiver<bool>,
+) {
+    let room = Arc::new(Semaphore::new(hub.settings.connections));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        let (socket, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, most likely: those that are open may end.
+                tracing::warn!(%error, "cannot accept");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        // Small messages go at once; a socket that cannot do that still works.
+        let _ = socket.set_nodelay(true);
+        let (router, tls, stopping) = (router.clone(), tls.clone(), stopping.clone());
+        let patience = hub.settings.patience;
+        tokio::spawn(async move {
+            let served = match tls {
+                None => connection(socket, from, router, patience, stopping).await,
+                Some(tls) => match timeout(patience, tls.accept(socket)).await {
+                    Ok(Ok(socket)) => connection(socket, from, router, patience, stopping).await,
+                    Ok(Err(error)) => Err(error),
+                    Err(_) => Err(io::ErrorKind::TimedOut.into()),
+                },
+            };
+            if let Err(error) = served {
+                tracing::debug!(%error, %from, "a connection ended");
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn connection(
+    socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
+    router: Router,
+    patience: Duration,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), io::Error> {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let router = router.clone();
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(from));
+            Ok::<_, Infallible>(match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            })
+        }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_headers(HEADERS)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades();
+    tokio::pin!(serving);
+    let stop = async move { stopping.wait_for(|stop| *stop).await.is_ok() };
+    tokio::select! {
+        served = &mut serving => served.map_err(io::Error::other),
+        _ = stop => {
+            serving.as_mut().graceful_shutdown();
+            // What does not end now is cut: a client asks again, a worker connects anew.
+            let _ = timeout(Duration::from_secs(2), serving).await;
+            Ok(())
+        }
+    }
+}

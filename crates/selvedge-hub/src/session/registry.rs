@@ -1,0 +1,259 @@
+//! Who is connected to this hub, what they offer, and how much room they have. Kept in memory only:
+//! what a worker holds is what the store says it holds.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use selvedge_core::fleet::{Hello, HubMessage, LeaseKey, WorkerRow};
+use selvedge_core::model::{TaskId, Timestamp};
+use selvedge_store::hub::Want;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::hub::lock;
+
+/// How long a worker is not offered again what it declined.
+const DECLINED: Duration = Duration::from_secs(30);
+/// Workers that are remembered after they left.
+const REMEMBERED: usize = 2_000;
+
+/// One session's place. Another session of the same worker takes another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seat {
+    worker: String,
+    number: u64,
+}
+
+impl Seat {
+    pub(crate) fn worker(&self) -> &str {
+        &self.worker
+    }
+}
+
+#[derive(Debug)]
+struct Worker {
+    number: u64,
+    token: Uuid,
+    /// Absent once it left.
+    outgoing: Option<mpsc::Sender<HubMessage>>,
+    /// Whether it was welcomed, and may be offered something.
+    seated: bool,
+    hello: Hello,
+    labels: Vec<String>,
+    draining: bool,
+    held: HashSet<(TaskId, u64)>,
+    declined: HashMap<TaskId, Instant>,
+    lost: u64,
+    seen: Timestamp,
+}
+
+/// All of them, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    workers: Mutex<BTreeMap<String, Worker>>,
+    seats: AtomicU64,
+}
+
+impl Registry {
+    /// A worker connected. An older session of the same name ends.
+    pub(crate) fn enter(
+        &self,
+        hello: &Hello,
+        token: Uuid,
+        outgoing: mpsc::Sender<HubMessage>,
+    ) -> Seat {
+        let number = self.seats.fetch_add(1, Ordering::Relaxed);
+        let mut labels = hello.labels.clone();
+        labels.sort();
+        labels.dedup();
+        let mut workers = lock(&self.workers);
+        if workers.len() >= REMEMBERED {
+            workers.retain(|_, worker| worker.outgoing.is_some());
+        }
+        let before = workers.remove(&hello.worker);
+        let worker = Worker {
+            number,
+            token,
+            outgoing: Some(outgoing),
+            seated: false,
+            hello: hello.clone(),
+            labels,
+            draining: hello.slots == 0,
+            held: HashSet::new(),
+            declined: HashMap::new(),
+            lost: before.map_or(0, |before| before.lost),
+            seen: Timestamp::now(),
+        };
+        workers.insert(hello.worker.clone(), worker);
+        Seat {
+            worker: hello.worker.clone(),
+            number,
+        }
+    }
+
+    /// It was welcomed: from now on it may be offered something.
+    pub(crate) fn seated(&self, seat: &Seat, hello: &Hello) {
+        self.with(seat, |worker| {
+            worker.seated = true;
+            let held = hello.held.iter();
+            worker
+                .held
+                .extend(held.map(|held| (held.lease.task_id, held.lease.lease_epoch)));
+        });
+    }
+
+    pub(crate) fn leave(&self, seat: &Seat) {
+        self.with(seat, |worker| {
+            worker.outgoing = None;
+            worker.seen = Timestamp::now();
+        });
+    }
+
+    pub(crate) fn heard_of(&self, seat: &Seat) {
+        self.with(seat, |worker| worker.seen = Timestamp::now());
+    }
+
+    pub(crate) fn draining(&self, seat: &Seat) {
+        self.with(seat, |worker| worker.draining = true);
+    }
+
+    pub(crate) fn declined(&self, seat: &Seat, task: TaskId) {
+        self.with(seat, |worker| {
+            worker.declined.retain(|_, at| at.elapsed() < DECLINED);
+            worker.declined.insert(task, Instant::now());
+        });
+    }
+
+    fn with(&self, seat: &Seat, change: impl FnOnce(&mut Worker)) {
+        let mut workers = lock(&self.workers);
+        let worker = workers.get_mut(&seat.worker);
+        if let Some(worker) = worker.filter(|worker| worker.number == seat.number) {
+            change(worker);
+        }
+    }
+
+    /// What those who have room would take.
+    pub(crate) fn wants(&self) -> Vec<Want> {
+        let workers = lock(&self.workers);
+        let mut wants: Vec<Want> = workers
+            .iter()
+            .filter(|(_, worker)| worker.outgoing.is_some() && worker.seated && !worker.draining)
+            .filter_map(|(name, worker)| {
+                let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
+                let free = slots.saturating_sub(worker.held.len());
+                let declined = worker.declined.iter();
+                let fresh = declined.filter(|(_, at)| at.elapsed() < DECLINED);
+                (free > 0).then(|| Want {
+                    worker: name.clone(),
+                    labels: worker.labels.clone(),
+                    slots: free,
+                    not: fresh.map(|(task, _)| *task).collect(),
+                })
+            })
+            .collect();
+        // Those with the most room first, and those that offer the same side by side.
+        wants.sort_by(|a, b| a.labels.cmp(&b.labels).then(b.slots.cmp(&a.slots)));
+        wants
+    }
+
+    /// Hands an offer over. It is not there any more: the offer expires by itself.
+    pub(crate) fn offer(&self, worker: &str, key: LeaseKey, message: HubMessage) -> bool {
+        let mut workers = lock(&self.workers);
+        let Some(worker) = workers.get_mut(worker) else {
+            return false;
+        };
+        let sent = worker
+            .outgoing
+            .as_ref()
+            .map(|outgoing| outgoing.try_send(message));
+        let sent = matches!(sent, Some(Ok(())));
+        if sent {
+            worker.held.insert((key.task_id, key.lease_epoch));
+        }
+        sent
+    }
+
+    /// A task is held no more.
+    pub(crate) fn free(&self, task: TaskId, epoch: u64) {
+        for worker in lock(&self.workers).values_mut() {
+            worker
+                .held
+                .retain(|(held, under)| *held != task || *under > epoch);
+        }
+    }
+
+    /// A lease ran out.
+    pub(crate) fn lost(&self, worker: &str) {
+        if let Some(worker) = lock(&self.workers).get_mut(worker) {
+            worker.lost += 1;
+        }
+    }
+
+    /// Tells the holder to stop for good. It hears of it again at its next renewal.
+    pub(crate) fn cancel(&self, key: LeaseKey, worker: Option<&str>, reason: &str) {
+        let workers = lock(&self.workers);
+        let holder = worker.and_then(|name| workers.get(name));
+        if let Some(outgoing) = holder.and_then(|worker| worker.outgoing.as_ref()) {
+            let reason = reason.to_owned();
+            let _ = outgoing.try_send(HubMessage::Cancel { key, reason });
+        }
+    }
+
+    /// A token was revoked: its sessions end.
+    pub(crate) fn revoked(&self, token: Uuid) {
+        for worker in lock(&self.workers).values_mut() {
+            if worker.token == token {
+                worker.outgoing = None;
+            }
+        }
+    }
+
+    /// Asks all to finish what they have: the hub is about to stop.
+    pub(crate) fn connected(&self) -> usize {
+        let workers = lock(&self.workers);
+        workers
+            .values()
+            .filter(|worker| worker.outgoing.is_some())
+            .count()
+    }
+
+    /// Why nobody who is connected here could take a task with these labels.
+    pub(crate) fn unplaceable(&self, labels: &[String]) -> Option<String> {
+        let workers = lock(&self.workers);
+        let mut connected = workers
+            .values()
+            .filter(|worker| worker.outgoing.is_some())
+            .peekable();
+        if connected.peek().is_none() {
+            return Some("no worker is connected".to_owned());
+        }
+        let fits = |worker: &Worker| labels.iter().all(|label| worker.labels.contains(label));
+        if connected.any(fits) {
+            return None;
+        }
+        Some(format!(
+            "no connected worker offers all of: {}",
+            labels.join(", ")
+        ))
+    }
+
+    /// For people.
+    pub(crate) fn workers(&self) -> Vec<WorkerRow> {
+        let workers = lock(&self.workers);
+        let rows = workers.iter().map(|(name, worker)| WorkerRow {
+            worker: name.clone(),
+            connected: worker.outgoing.is_some(),
+            draining: worker.draining,
+            version: worker.hello.version.clone(),
+            labels: worker.labels.clone(),
+            slots: worker.hello.slots,
+            tasks: worker.held.iter().map(|(task, _)| *task).collect(),
+            sandbox: worker.hello.sandbox.clone(),
+            lost_leases: worker.lost,
+            last_seen_at: worker.seen,
+        });
+        rows.collect()
+    }
+}

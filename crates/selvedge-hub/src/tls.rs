@@ -1,0 +1,47 @@
+//! Certificates: read once, at the start.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+/// Why certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read, or holds none.
+    #[error("{file}: {reason}")]
+    File {
+        /// Which.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// They do not fit each other.
+    #[error("the certificate and its key: {0}")]
+    Pair(#[from] rustls::Error),
+}
+
+/// What takes connections over TLS with this chain and key, both in PEM.
+pub fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
+    let told = |file: &Path, reason: String| TlsError::File {
+        file: file.display().to_string(),
+        reason,
+    };
+    let certificates = CertificateDer::pem_file_iter(chain)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| told(chain, error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(told(chain, "holds no certificate in PEM".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| told(key, error.to_string()))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

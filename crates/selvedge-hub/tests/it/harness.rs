@@ -1,0 +1,253 @@
+//! A hub on loopback with a database of its own, a client that speaks plain HTTP/1.1, and a worker's
+//! end of a session.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what cannot be done fails the test that needed it"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use selvedge_core::fleet::{
+    Entry, Hello, HubMessage, Lease, SESSION_PROTOCOL, Scope, TaskAssign, Timing, WORKER_PATH,
+    WorkerMessage,
+};
+use selvedge_hub::{Hub, HubSettings, Running, app, mint, run};
+use selvedge_store::hub::{HubStore, Identities, Settings, SqliteHub};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+/// Long enough for anything that is going to happen at all.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct TestHub {
+    pub(crate) host: String,
+    pub(crate) hub: Arc<Hub>,
+    running: Option<Running>,
+    directory: Arc<TempDir>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl TestHub {
+    pub(crate) async fn start() -> Self {
+        let settings = HubSettings {
+            timing: Timing::of_ttl(Duration::from_secs(3)),
+            ..HubSettings::default()
+        };
+        Self::with(settings, Arc::new(tempfile::tempdir().unwrap())).await
+    }
+
+    pub(crate) async fn with(mut settings: HubSettings, directory: Arc<TempDir>) -> Self {
+        let kept = Settings {
+            rules: settings.rules(),
+        };
+        let path = directory.path().join("hub.db");
+        let store: Arc<dyn HubStore> = Arc::new(SqliteHub::open(&path, kept).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        settings.hosts = vec![host.clone()];
+        let hub = Hub::new(store, settings);
+        let running = Some(run(&hub, app(&hub), listener, None));
+        Self {
+            host,
+            hub,
+            running,
+            directory,
+        }
+    }
+
+    /// The same hub after a stop and a start.
+    pub(crate) async fn again(mut self) -> Self {
+        self.running.take().unwrap().stop().await;
+        let settings = self.hub.settings().clone();
+        let directory = Arc::clone(&self.directory);
+        let weak = Arc::downgrade(&self.hub);
+        drop(self);
+        // The lock on the database goes with the last session.
+        while weak.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        Self::with(settings, directory).await
+    }
+
+    pub(crate) async fn token(&self, scopes: &[Scope]) -> String {
+        let minted = mint("test", "default", scopes, None).unwrap();
+        let store: &dyn Identities = self.hub.store().as_ref();
+        store.admit(minted.identity).await.unwrap();
+        minted.secret
+    }
+
+    pub(crate) async fn raw(&self, request: &str, body: &[u8]) -> Answer {
+        let mut socket = TcpStream::connect(&self.host).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        // A server that has heard enough may close before it has read everything.
+        let _ = socket.write_all(body).await;
+        let mut bytes = Vec::new();
+        let _ = timeout(PATIENCE, socket.read_to_end(&mut bytes))
+            .await
+            .expect("an answer");
+        let text = String::from_utf8_lossy(&bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        Answer {
+            status: status.unwrap_or(0),
+            head: head.to_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        headers: &str,
+        body: &[u8],
+    ) -> Answer {
+        let token = token.map_or(String::new(), |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n{token}{headers}\r\n",
+            self.host,
+            body.len()
+        );
+        self.raw(&request, body).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: &str) -> Answer {
+        self.ask("GET", path, Some(token), "", b"").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
+        self.ask("POST", path, Some(token), "", body.to_string().as_bytes())
+            .await
+    }
+
+    pub(crate) async fn submit(&self, token: &str, task: &Value) -> String {
+        let answer = self.post("/api/v1/tasks", token, task).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["task_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The state of a task, once it is one of these.
+    pub(crate) async fn reaches(&self, task: &str, token: &str, states: &[&str]) -> Value {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let row = self
+                .get(&format!("/api/v1/tasks/{task}"), token)
+                .await
+                .json();
+            if states.iter().any(|state| row["state"] == **state) {
+                return row;
+            }
+            assert!(
+                tokio::time::Instant::now() < until,
+                "never {states:?}: {row}"
+            );
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// A worker's end of a session.
+pub(crate) struct TestWorker {
+    socket: WebSocketStream<TcpStream>,
+}
+
+impl TestWorker {
+    pub(crate) async fn connect(hub: &TestHub, token: &str, hello: &Hello) -> (Self, HubMessage) {
+        let url = format!("ws://{}{WORKER_PATH}", hub.host);
+        let mut request = url.into_client_request().unwrap();
+        let headers = request.headers_mut();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        headers.insert("sec-websocket-protocol", SESSION_PROTOCOL.parse().unwrap());
+        let stream = TcpStream::connect(&hub.host).await.unwrap();
+        let (socket, _) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .unwrap();
+        let mut worker = Self { socket };
+        worker.send(&WorkerMessage::Hello(hello.clone())).await;
+        let welcome = worker.next().await;
+        (worker, welcome)
+    }
+
+    pub(crate) async fn send(&mut self, message: &WorkerMessage) {
+        let text = serde_json::to_string(message).unwrap();
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    pub(crate) async fn next(&mut self) -> HubMessage {
+        let message = timeout(PATIENCE, self.socket.next())
+            .await
+            .expect("a message");
+        let message = message.expect("an open session").unwrap();
+        serde_json::from_str(message.to_text().unwrap()).unwrap()
+    }
+
+    pub(crate) async fn asked(&mut self, message: &WorkerMessage) -> HubMessage {
+        self.send(message).await;
+        loop {
+            match self.next().await {
+                HubMessage::Renewed { .. } => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The next offer; meanwhile it shows that it lives, as workers do.
+    pub(crate) async fn assignment(&mut self) -> TaskAssign {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while tokio::time::Instant::now() < until {
+            let renew = WorkerMessage::Renew {
+                id: 0,
+                leases: Vec::new(),
+            };
+            self.send(&renew).await;
+            match timeout(Duration::from_millis(500), self.next()).await {
+                Ok(HubMessage::TaskAssign(assign)) => return *assign,
+                Ok(HubMessage::Renewed { .. }) | Err(_) => {}
+                Ok(other) => panic!("no assignment: {other:?}"),
+            }
+        }
+        panic!("no assignment in time")
+    }
+}
+
+pub(crate) fn hello(worker: &str) -> Hello {
+    Hello {
+        v: 1,
+        worker: worker.to_owned(),
+        boot_id: "boot".to_owned(),
+        version: String::new(),
+        labels: vec!["linux".to_owned()],
+        slots: 1,
+        sandbox: None,
+        held: Vec::new(),
+    }
+}
+
+pub(crate) fn entry(lease: &Lease, seq: u64) -> Entry {
+    Entry::new(lease.clone(), seq)
+}

@@ -1,0 +1,107 @@
+//! Who may do what: every route, with every scope, with none, and with a token that counts no more.
+
+use selvedge_core::fleet::Scope;
+use selvedge_hub::{Access, OPERATIONS};
+
+use crate::harness::TestHub;
+
+fn includes(scope: Scope, wanted: Scope) -> bool {
+    match wanted {
+        Scope::Read => matches!(scope, Scope::Read | Scope::Submit | Scope::Admin),
+        Scope::Submit => matches!(scope, Scope::Submit | Scope::Admin),
+        Scope::Worker => scope == Scope::Worker,
+        Scope::Admin => scope == Scope::Admin,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_lets_in_exactly_those_that_it_says() {
+    let hub = TestHub::start().await;
+    let task = "0190163d-8694-739b-aea5-966c26f8ad91";
+    for operation in OPERATIONS {
+        let path = operation
+            .path
+            .replace("{id}", task)
+            .replace("{number}", "latest");
+        let path = path.replace("{hash}", &"0".repeat(64));
+        let ask =
+            async |token: Option<&str>| hub.ask(operation.method, &path, token, "", b"").await;
+        let Access::Scopes(wanted) = operation.access else {
+            assert!(ask(None).await.status < 300, "{path}");
+            continue;
+        };
+        for (token, why) in [(None, "no token"), (Some("slv_wrong"), "a wrong token")] {
+            let answer = ask(token).await;
+            assert_eq!(answer.status, 401, "{} {path} with {why}", operation.method);
+            assert!(
+                answer.head.contains("www-authenticate: bearer"),
+                "{answer:?}"
+            );
+        }
+        for scope in Scope::ALL {
+            let token = hub.token(&[scope]).await;
+            let answer = ask(Some(&token)).await;
+            let may = wanted.iter().any(|wanted| includes(scope, *wanted));
+            let let_in = answer.status != 401 && answer.status != 403;
+            assert_eq!(
+                let_in,
+                may,
+                "{} {path} as {}: {answer:?}",
+                operation.method,
+                scope.as_str()
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_never_decides_and_a_revoked_token_is_over_at_once() {
+    let hub = TestHub::start().await;
+    let worker = hub.token(&[Scope::Worker]).await;
+    let admin = hub.token(&[Scope::Admin]).await;
+    let path = "/api/v1/tasks/0190163d-8694-739b-aea5-966c26f8ad91/review";
+    let body = serde_json::json!({"decision": "accept"});
+    assert_eq!(hub.post(path, &worker, &body).await.status, 403);
+
+    let asked = serde_json::json!({"name": "ci", "scopes": ["submit"]});
+    let made = hub.post("/api/v1/tokens", &admin, &asked).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let (secret, id) = (made.json()["token"].clone(), made.json()["id"].clone());
+    let secret = secret.as_str().unwrap();
+    assert_eq!(hub.get("/api/v1/tasks", secret).await.status, 200);
+    let listed = hub.get("/api/v1/tokens", &admin).await;
+    assert!(!listed.body.contains(secret), "a secret is shown once");
+    assert!(listed.body.contains(&secret[..10]));
+    let id = id.as_str().unwrap();
+    let revoked = hub
+        .ask(
+            "DELETE",
+            &format!("/api/v1/tokens/{id}"),
+            Some(&admin),
+            "",
+            b"",
+        )
+        .await;
+    assert_eq!(revoked.status, 204, "{revoked:?}");
+    assert_eq!(hub.get("/api/v1/tasks", secret).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_names_and_other_pages_are_refused() {
+    let hub = TestHub::start().await;
+    let token = hub.token(&[Scope::Read]).await;
+    let ask = async |host: &str, origin: &str| {
+        let request = format!(
+            "GET /api/v1/tasks HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n{origin}\r\n"
+        );
+        hub.raw(&request, b"").await.status
+    };
+    assert_eq!(ask(&hub.host, "").await, 200);
+    assert_eq!(ask("evil.example", "").await, 421);
+    assert_eq!(ask(&hub.host, "Origin: http://evil.example\r\n").await, 403);
+    assert_eq!(ask(&hub.host, "Origin: null\r\n").await, 403);
+    assert_eq!(
+        ask(&hub.host, &format!("Origin: http://{}\r\n", hub.host)).await,
+        200
+    );
+}

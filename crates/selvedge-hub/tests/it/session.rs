@@ -1,0 +1,246 @@
+//! A worker's session from the offer to the end, with what goes wrong on the way.
+
+use selvedge_core::fleet::{
+    CostEntry, Held, HeldVerdict, HubMessage, RefusalCode, Scope, TaskResult, WorkerMessage,
+};
+use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
+use serde_json::json;
+
+use crate::harness::{TestHub, TestWorker, entry, hello};
+
+fn is_ack(message: &HubMessage, seq: u64) -> bool {
+    matches!(message, HubMessage::Ack { seq: acked, .. } if *acked == seq)
+}
+
+fn refusal(message: &HubMessage) -> Option<RefusalCode> {
+    match message {
+        HubMessage::Refused { code, .. } => Some(*code),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_offered_begun_reported_and_completed_once() {
+    let hub = TestHub::start().await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    let task = hub
+        .submit(&submit, &json!({"description": "x", "labels": ["linux"]}))
+        .await;
+    let assign = worker.assignment().await;
+    let lease = assign.lease;
+    assert_eq!(lease.task_id.to_string(), task);
+
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&lease, 1),
+        run_number: 1,
+        from_tree: None,
+    };
+    assert!(is_ack(&worker.asked(&begin).await, 1));
+    assert!(
+        is_ack(&worker.asked(&begin).await, 1),
+        "once more is harmless"
+    );
+    let mut costs = entry(&lease, 2);
+    costs.events = vec![
+        json!({"v": 1, "run_id": lease.task_id, "seq": 1, "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"b": 0.1, "a": 1}}),
+    ];
+    costs.costs = vec![CostEntry {
+        run_number: 1,
+        call_id: "session".to_owned(),
+        cost: Cost {
+            micro_usd: Some(MicroUsd(42)),
+            source: CostSource::Reported,
+        },
+        usage: Usage::default(),
+        model: None,
+    }];
+    let report = WorkerMessage::SubmitReport {
+        entry: costs,
+        run_number: 1,
+        report: json!({"z": 1, "status": "pass", "a": [0.1, 2]}),
+    };
+    assert!(is_ack(&worker.asked(&report).await, 2));
+    assert!(is_ack(&worker.asked(&report).await, 2));
+    let mut other = report.clone();
+    if let WorkerMessage::SubmitReport { report, .. } = &mut other {
+        *report = json!({"status": "fail"});
+    }
+    assert_eq!(
+        refusal(&worker.asked(&other).await),
+        Some(RefusalCode::Conflict)
+    );
+    let gap = WorkerMessage::TaskProgress(entry(&lease, 9));
+    assert_eq!(refusal(&worker.asked(&gap).await), Some(RefusalCode::Gap));
+    let complete = WorkerMessage::TaskComplete {
+        entry: entry(&lease, 3),
+        completion_id: "once".to_owned(),
+        result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
+    };
+    assert!(is_ack(&worker.asked(&complete).await, 3));
+    assert!(
+        is_ack(&worker.asked(&complete).await, 3),
+        "the same id gets the same answer"
+    );
+
+    let row = hub.reaches(&task, &submit, &["succeeded"]).await;
+    assert_eq!(
+        (&row["cost"]["micro_usd"], &row["attempts"]),
+        (&json!(42), &json!(1))
+    );
+    let stored = hub
+        .get(&format!("/api/v1/tasks/{task}/reports/1"), &submit)
+        .await;
+    assert_eq!(
+        stored.body, r#"{"z":1,"status":"pass","a":[0.1,2]}"#,
+        "byte for byte"
+    );
+    let latest = hub
+        .get(&format!("/api/v1/tasks/{task}/reports/latest"), &submit)
+        .await;
+    assert_eq!(latest.body, stored.body);
+    let result = hub
+        .get(&format!("/api/v1/tasks/{task}/result"), &submit)
+        .await
+        .json();
+    assert_eq!(result["outcome"], "verified");
+    let stream = hub
+        .get(&format!("/api/v1/tasks/{task}/events"), &submit)
+        .await
+        .body;
+    assert!(
+        stream.contains("event: journal") && stream.contains("id: 1"),
+        "{stream}"
+    );
+    assert!(stream.contains(r#""data":{"b":0.1,"a":1}"#), "{stream}");
+    assert!(stream.contains("event: state"), "{stream}");
+    let path = format!("/api/v1/tasks/{task}/events");
+    let after = "Last-Event-ID: 1\r\n";
+    let resumed = hub.ask("GET", &path, Some(&submit), after, b"").await;
+    assert!(!resumed.body.contains("event: journal"));
+    let log = hub
+        .get(&format!("/api/v1/tasks/{task}/log"), &submit)
+        .await
+        .json();
+    let kinds: Vec<_> = log["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["event"]["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "submitted",
+            "granted",
+            "accepted",
+            "run_begun",
+            "run_closed",
+            "completed",
+            "ended"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off() {
+    let hub = TestHub::start().await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let lease = first.assignment().await.lease;
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&lease, 1),
+        run_number: 1,
+        from_tree: None,
+    };
+    assert!(is_ack(&first.asked(&begin).await, 1));
+    // It falls silent; the hub waits for the TTL and a third before it gives the task away.
+    drop(first);
+    let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
+    let assign = second.assignment().await;
+    assert_eq!(
+        (
+            assign.lease.lease_epoch,
+            assign.last_run_number,
+            assign.infra_losses
+        ),
+        (2, 1, 1)
+    );
+    let report = WorkerMessage::SubmitReport {
+        entry: entry(&lease, 2),
+        run_number: 1,
+        report: json!({"status": "pass"}),
+    };
+    let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    assert_eq!(
+        refusal(&first.asked(&report).await),
+        Some(RefusalCode::Stale)
+    );
+    let none = hub
+        .get(&format!("/api/v1/tasks/{task}/reports"), &submit)
+        .await
+        .json();
+    assert_eq!(none["reports"], json!([]), "late evidence is no state");
+    let runs = hub
+        .get(&format!("/api/v1/tasks/{task}/runs"), &submit)
+        .await
+        .json();
+    assert_eq!(runs["runs"][0]["closing"], "interrupted");
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&assign.lease, 1),
+        run_number: 2,
+        from_tree: None,
+    };
+    assert!(is_ack(&second.asked(&begin).await, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation() {
+    let hub = TestHub::start().await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let lease = worker.assignment().await.lease;
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&lease, 1),
+        run_number: 1,
+        from_tree: None,
+    };
+    assert!(is_ack(&worker.asked(&begin).await, 1));
+    drop(worker);
+    let hub = hub.again().await;
+    let path = format!("/api/v1/tasks/{task}/cancel");
+    let cancelling = hub
+        .post(&path, &submit, &json!({"reason": "enough"}))
+        .await
+        .json();
+    assert_eq!(cancelling["state"], "cancelling");
+    let mut back = hello("one");
+    back.held = vec![Held {
+        lease: lease.clone(),
+        run_number: 1,
+        last_seq: 1,
+    }];
+    let (mut worker, welcome) = TestWorker::connect(&hub, &token, &back).await;
+    let HubMessage::Welcome { answers, .. } = welcome else {
+        panic!("no welcome: {welcome:?}")
+    };
+    let HeldVerdict::Keep {
+        next_seq, cancel, ..
+    } = &answers[0].verdict
+    else {
+        panic!("not kept: {answers:?}")
+    };
+    assert_eq!((*next_seq, cancel.as_deref()), (2, Some("enough")));
+    let complete = WorkerMessage::TaskComplete {
+        entry: entry(&lease, 2),
+        completion_id: "once".to_owned(),
+        result: Box::new(TaskResult::without_run(Outcome::Cancelled, "as was wished")),
+    };
+    assert!(is_ack(&worker.asked(&complete).await, 2));
+    hub.reaches(&task, &submit, &["cancelled"]).await;
+}

@@ -1,0 +1,175 @@
+//! Changes of a task as a store is asked for them, and everything that one of them may write.
+
+use selvedge_core::fleet::{CostEntry, Entry as Header, FileRef, RefusalCode};
+use selvedge_core::lease::{Fence, LeaseEvent, Review};
+use selvedge_core::model::{Closing, Outcome};
+use serde_json::Value;
+
+use super::rows::TaskRow;
+
+/// What is to be changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The worker takes the offer.
+    Accept(Fence),
+    /// The worker does not take it.
+    Decline(Fence),
+    /// The worker is at it.
+    Renew(Fence),
+    /// The worker was started anew and does not know of this grant.
+    Forget {
+        /// The grant.
+        epoch: u64,
+    },
+    /// The worker writes.
+    Entry(Box<Entry>),
+    /// A person asks for its end.
+    Cancel {
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// A person judges it.
+    Review {
+        /// Who.
+        by: String,
+        /// What.
+        review: Review,
+        /// Why.
+        reason: String,
+        /// What that adds to the journal, after this event of it.
+        after: u64,
+        /// The events.
+        events: Vec<Value>,
+    },
+    /// Time passed.
+    Tick,
+}
+
+impl Change {
+    /// The run that it would close: what is stored of that one decides.
+    pub(crate) fn run_number(&self) -> Option<u32> {
+        match self {
+            Self::Entry(entry) => match &entry.step {
+                Step::Close { run_number, .. } => Some(*run_number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// An entry of a worker's stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What all entries have.
+    pub header: Header,
+    /// What this one does.
+    pub step: Step,
+}
+
+/// What an entry does besides.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing.
+    Progress,
+    /// An attempt begins.
+    Begin(u32),
+    /// An attempt is over, with a report or without.
+    Close {
+        /// Its number.
+        run_number: u32,
+        /// How.
+        closing: Closing,
+        /// The report as JSON, when that is how.
+        report: Option<String>,
+    },
+    /// The task is over, or waits for a person.
+    Complete {
+        /// The worker's id of it.
+        completion_id: String,
+        /// How.
+        outcome: Outcome,
+        /// Why, in one line.
+        reason: String,
+        /// The whole result as JSON.
+        result: String,
+    },
+    /// The task is given back.
+    Release {
+        /// Whether that counts as a loss.
+        charged: bool,
+    },
+}
+
+/// What is stored of a run, as far as a repeated report needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredRun {
+    /// How it was closed.
+    pub closing: Closing,
+    /// SHA-256 of its report.
+    pub digest: Option<[u8; 32]>,
+}
+
+/// The answer to a change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// What became of it.
+    pub answer: Answer,
+    /// The task after it.
+    pub row: TaskRow,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It counts, now or from before.
+    Done,
+    /// It does not count.
+    Refused {
+        /// Why, for programs.
+        code: RefusalCode,
+        /// Why, in words.
+        detail: String,
+    },
+}
+
+/// A line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalLine {
+    /// Its number.
+    pub seq: u64,
+    /// As it came.
+    pub event: String,
+}
+
+/// A line of the ledger.
+pub type CostLine = CostEntry;
+/// A named blob.
+pub type FileLine = FileRef;
+
+/// Everything that a change writes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Written {
+    /// Lines of the hub's log.
+    pub log: Vec<(u64, LeaseEvent)>,
+    /// Runs that begin: number and epoch.
+    pub begun: Vec<(u32, u64)>,
+    /// Runs that end.
+    pub closed: Vec<(u32, Closing)>,
+    /// Reports: run number, epoch, digest, body.
+    pub reports: Vec<(u32, u64, [u8; 32], String)>,
+    /// Reports of grants that are over.
+    pub late: Vec<(u32, u64, [u8; 32], String)>,
+    /// The journal's next events.
+    pub journal: Vec<JournalLine>,
+    /// Costs.
+    pub costs: Vec<CostLine>,
+    /// Files.
+    pub files: Vec<FileLine>,
+    /// The result: the worker's id, and the body.
+    pub result: Option<(String, String)>,
+    /// Whether the task's row changed.
+    pub row: bool,
+}

@@ -1,0 +1,153 @@
+//! Bytes under their hash, in chunks as they came. The last chunk proves the whole.
+
+use std::fmt::Write;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use super::SqliteHub;
+use super::columns::damaged;
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::BlobState;
+use crate::hub::traits::{Answered, Blobs};
+
+impl Blobs for SqliteHub {
+    fn blob(&self, hash: String) -> Answered<'_, BlobState> {
+        Box::pin(self.read(move |db| Ok(known(db, &hash)?.map_or(BlobState::Missing, state))))
+    }
+
+    fn append(
+        &self,
+        hash: String,
+        offset: u64,
+        total: u64,
+        chunk: Vec<u8>,
+    ) -> Answered<'_, BlobState> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| append(db, &hash, offset, total, &chunk, clock.now())))
+    }
+
+    fn bytes(&self, hash: String, offset: u64) -> Answered<'_, Option<Vec<u8>>> {
+        Box::pin(self.read(move |db| {
+            let Some(BlobState::Whole { .. }) = known(db, &hash)?.map(state) else {
+                return Ok(None);
+            };
+            let mut query = db.prepare_cached(
+                "SELECT start, bytes FROM blob_chunk WHERE hash = ?1 AND start <= ?2
+                 ORDER BY start DESC LIMIT 1",
+            )?;
+            let found = query
+                .query_row(params![hash, offset], |row| {
+                    Ok((row.get::<_, u64>(0)?, row.get::<_, Vec<u8>>(1)?))
+                })
+                .optional()?;
+            let Some((start, mut bytes)) = found else {
+                return Ok(Some(Vec::new()));
+            };
+            let skip = usize::try_from(offset - start).unwrap_or(usize::MAX);
+            Ok(Some(bytes.split_off(skip.min(bytes.len()))))
+        }))
+    }
+
+    fn missing(&self, hashes: Vec<String>) -> Answered<'_, Vec<String>> {
+        Box::pin(self.read(move |db| {
+            let mut missing = Vec::new();
+            for hash in hashes {
+                if !matches!(known(db, &hash)?.map(state), Some(BlobState::Whole { .. })) {
+                    missing.push(hash);
+                }
+            }
+            Ok(missing)
+        }))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    total: u64,
+    received: u64,
+    whole: bool,
+}
+
+fn state(known: Known) -> BlobState {
+    if known.whole {
+        BlobState::Whole { size: known.total }
+    } else {
+        BlobState::Part {
+            offset: known.received,
+        }
+    }
+}
+
+fn known(db: &Connection, hash: &str) -> Result<Option<Known>, HubStoreError> {
+    let mut query = db.prepare_cached("SELECT total, received, whole FROM blob WHERE hash = ?1")?;
+    let found = query.query_row([hash], |row| {
+        Ok(Known {
+            total: row.get(0)?,
+            received: row.get(1)?,
+            whole: row.get(2)?,
+        })
+    });
+    Ok(found.optional()?)
+}
+
+fn append(
+    db: &Connection,
+    hash: &str,
+    offset: u64,
+    total: u64,
+    chunk: &[u8],
+    now: i64,
+) -> Result<BlobState, HubStoreError> {
+    let known = known(db, hash)?;
+    if let Some(known) = known.filter(|known| known.whole) {
+        return Ok(state(known));
+    }
+    let received = known.map_or(0, |known| known.received);
+    let fits = known.is_none_or(|known| known.total == total);
+    if offset != received || !fits {
+        if offset == 0 {
+            // Somebody begins anew.
+            db.execute("DELETE FROM blob WHERE hash = ?1", [hash])?;
+        } else {
+            return Ok(BlobState::Elsewhere { offset: received });
+        }
+    }
+    let end = offset + u64::try_from(chunk.len()).map_err(damaged)?;
+    let whole = end >= total;
+    db.prepare_cached(
+        "INSERT INTO blob VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO UPDATE SET received = excluded.received, whole = excluded.whole,
+                                   updated_at = excluded.updated_at",
+    )?
+    .execute(params![hash, total, end, whole, now])?;
+    if !chunk.is_empty() {
+        db.prepare_cached("INSERT INTO blob_chunk VALUES (?1, ?2, ?3)")?
+            .execute(params![hash, offset, chunk])?;
+    }
+    if !whole {
+        return Ok(BlobState::Part { offset: end });
+    }
+    if end == total && hashed(db, hash)? == hash {
+        return Ok(BlobState::Whole { size: total });
+    }
+    db.execute("DELETE FROM blob WHERE hash = ?1", [hash])?;
+    Ok(BlobState::WrongHash)
+}
+
+fn hashed(db: &Connection, hash: &str) -> Result<String, HubStoreError> {
+    let mut query =
+        db.prepare_cached("SELECT bytes FROM blob_chunk WHERE hash = ?1 ORDER BY start")?;
+    let mut rows = query.query([hash])?;
+    let mut digest = Sha256::new();
+    while let Some(row) = rows.next()? {
+        digest.update(row.get_ref(0)?.as_blob().map_err(damaged)?);
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let mut name = String::with_capacity(64);
+    for byte in digest {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}

@@ -1,0 +1,30 @@
+//! The time that leases are measured by: the wall's at the start, then only what really passed, so
+//! that nobody who sets the clock takes a lease away.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+#[derive(Debug)]
+pub(super) struct Clock {
+    began_at: i64,
+    began: Instant,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            began_at: since.map_or(0, |since| millis(since.as_millis())),
+            began: Instant::now(),
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        self.began_at
+            .saturating_add(millis(self.began.elapsed().as_millis()))
+    }
+}
+
+fn millis(count: u128) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

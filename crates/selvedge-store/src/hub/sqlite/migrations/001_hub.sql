@@ -1,0 +1,186 @@
+-- Tasks: where each stands. Times are milliseconds since 1970, ids are text.
+CREATE TABLE task (
+    task_id      TEXT    NOT NULL PRIMARY KEY CHECK (length(task_id) = 36),
+    tenant       TEXT    NOT NULL,
+    submitted_by TEXT    NOT NULL,
+    retry_of     TEXT,
+    title        TEXT    NOT NULL,
+    agent        TEXT,
+    place        TEXT,
+    priority     INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    labels       TEXT    NOT NULL,              -- JSON, sorted
+    max_attempts INTEGER NOT NULL,
+    -- Who waits longest comes first; a step of priority is worth ten minutes of waiting.
+    rank         INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    state        TEXT    NOT NULL CHECK (state IN ('queued', 'offered', 'running', 'backoff', 'cancelling',
+                                                   'needs_review', 'succeeded', 'failed', 'cancelled', 'dead')),
+    epoch        INTEGER NOT NULL DEFAULT 0,
+    token        TEXT,
+    worker       TEXT,
+    due_at       INTEGER,
+    last_run     INTEGER NOT NULL DEFAULT 0,
+    open_run     INTEGER,
+    reports      INTEGER NOT NULL DEFAULT 0,
+    losses       INTEGER NOT NULL DEFAULT 0,
+    cancel       TEXT,
+    completion   TEXT,
+    outcome      TEXT,
+    feedback     TEXT,
+    reason       TEXT,
+    entry_seq    INTEGER NOT NULL DEFAULT 0,
+    event_seq    INTEGER NOT NULL DEFAULT 0,
+    log_seq      INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX task_waiting ON task (rank) WHERE state = 'queued';
+CREATE INDEX task_due ON task (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX task_held ON task (worker) WHERE state IN ('offered', 'running', 'cancelling');
+
+CREATE TRIGGER task_over_stays_over BEFORE UPDATE OF state ON task
+WHEN OLD.state IN ('succeeded', 'failed', 'cancelled', 'dead') AND NEW.state <> OLD.state
+BEGIN SELECT RAISE(ABORT, 'a task that is over never changes its state'); END;
+
+CREATE TRIGGER task_epoch_rises BEFORE UPDATE OF epoch ON task
+WHEN NEW.epoch < OLD.epoch
+BEGIN SELECT RAISE(ABORT, 'an epoch never falls'); END;
+
+-- All of a task, as it was asked for.
+CREATE TABLE task_body (
+    task_id TEXT NOT NULL PRIMARY KEY,
+    body    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE idempotency (
+    tenant     TEXT    NOT NULL,
+    key        TEXT    NOT NULL,
+    hash       BLOB    NOT NULL,
+    task_id    TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, key)
+) STRICT, WITHOUT ROWID;
+
+-- The hub's own log: what happened to each task, gapless from 1.
+CREATE TABLE log (
+    task_id TEXT    NOT NULL,
+    seq     INTEGER NOT NULL CHECK (seq >= 1),
+    at      INTEGER NOT NULL,
+    event   TEXT    NOT NULL,
+    PRIMARY KEY (task_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER log_stays BEFORE UPDATE ON log
+BEGIN SELECT RAISE(ABORT, 'the log is never changed'); END;
+CREATE TRIGGER log_is_kept BEFORE DELETE ON log
+BEGIN SELECT RAISE(ABORT, 'the log is never removed'); END;
+
+-- Attempts: a row before its agent starts.
+CREATE TABLE run (
+    task_id    TEXT    NOT NULL,
+    run_number INTEGER NOT NULL CHECK (run_number >= 1),
+    epoch      INTEGER NOT NULL,
+    begun_at   INTEGER NOT NULL,
+    closed_at  INTEGER,
+    closing    TEXT,
+    PRIMARY KEY (task_id, run_number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE report (
+    task_id    TEXT    NOT NULL,
+    run_number INTEGER NOT NULL,
+    epoch      INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    digest     BLOB    NOT NULL,
+    body       TEXT    NOT NULL,
+    PRIMARY KEY (task_id, run_number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER report_stays BEFORE UPDATE ON report
+BEGIN SELECT RAISE(ABORT, 'a report is never changed'); END;
+
+-- Reports of grants that were over: evidence, never state.
+CREATE TABLE late_report (
+    task_id    TEXT    NOT NULL,
+    run_number INTEGER NOT NULL,
+    epoch      INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    digest     BLOB    NOT NULL,
+    body       TEXT    NOT NULL,
+    PRIMARY KEY (task_id, run_number, epoch, digest)
+) STRICT, WITHOUT ROWID;
+
+-- The run's journal, as its worker wrote it: gapless from 1.
+CREATE TABLE journal (
+    task_id TEXT    NOT NULL,
+    seq     INTEGER NOT NULL CHECK (seq >= 1),
+    at      INTEGER NOT NULL,
+    event   TEXT    NOT NULL,
+    PRIMARY KEY (task_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER journal_stays BEFORE UPDATE ON journal
+BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END;
+
+-- The ledger: a call counts once.
+CREATE TABLE cost (
+    task_id    TEXT    NOT NULL,
+    run_number INTEGER NOT NULL,
+    call_id    TEXT    NOT NULL,
+    at         INTEGER NOT NULL,
+    micro_usd  INTEGER,
+    source     TEXT    NOT NULL,
+    tokens_in  INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    body       TEXT    NOT NULL,
+    PRIMARY KEY (task_id, run_number, call_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE result (
+    task_id       TEXT    NOT NULL,
+    completion_id TEXT    NOT NULL,
+    at            INTEGER NOT NULL,
+    body          TEXT    NOT NULL,
+    PRIMARY KEY (task_id, completion_id)
+) STRICT, WITHOUT ROWID;
+
+-- Names of blobs in a task.
+CREATE TABLE file (
+    task_id TEXT    NOT NULL,
+    name    TEXT    NOT NULL,
+    hash    TEXT    NOT NULL,
+    size    INTEGER NOT NULL,
+    PRIMARY KEY (task_id, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_hash ON file (hash);
+
+-- Bytes under their SHA-256, in chunks as they came.
+CREATE TABLE blob (
+    hash       TEXT    NOT NULL PRIMARY KEY CHECK (length(hash) = 64),
+    total      INTEGER NOT NULL,
+    received   INTEGER NOT NULL,
+    whole      INTEGER NOT NULL CHECK (whole IN (0, 1)),
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE blob_chunk (
+    hash  TEXT    NOT NULL,
+    start INTEGER NOT NULL,
+    bytes BLOB    NOT NULL,
+    PRIMARY KEY (hash, start),
+    FOREIGN KEY (hash) REFERENCES blob (hash) ON DELETE CASCADE
+) STRICT;
+
+-- Tokens: never their secrets.
+CREATE TABLE token (
+    token_id     TEXT    NOT NULL PRIMARY KEY,
+    name         TEXT    NOT NULL,
+    prefix       TEXT    NOT NULL,
+    tenant       TEXT    NOT NULL,
+    scopes       TEXT    NOT NULL,
+    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
+    last_used_at INTEGER,
+    revoked_at   INTEGER
+) STRICT, WITHOUT ROWID;

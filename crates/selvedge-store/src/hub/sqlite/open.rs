@@ -1,0 +1,80 @@
+//! Opening the file: who may read it, that one hub has it, how each connection is set up, and the
+//! migrations, counted by `user_version`. A migration that was released is never edited.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::hub::error::HubStoreError;
+
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
+/// Pages of the log that are left before a commit folds them in.
+const CHECKPOINT_PAGES: u32 = 4_000;
+
+/// Holds the lock that only one hub can hold.
+pub(super) fn alone(path: &Path) -> Result<File, HubStoreError> {
+    let told =
+        |error: io::Error| HubStoreError::Unavailable(format!("{}: {error}", path.display()));
+    if let Some(directory) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
+        let mut make = DirBuilder::new();
+        make.recursive(true).mode(0o700);
+        make.create(directory).map_err(told)?;
+    }
+    let lock = path.with_extension("lock");
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(false).mode(0o600);
+    let file = options.open(&lock).map_err(told)?;
+    file.try_lock()
+        .map_err(|_| HubStoreError::InUse(path.display().to_string()))?;
+    Ok(file)
+}
+
+pub(super) fn to_write(path: &Path) -> Result<Connection, HubStoreError> {
+    let db = Connection::open(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))
+        .map_err(|error| HubStoreError::Unavailable(error.to_string()))?;
+    prepare(&db)?;
+    db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    migrate(&db)?;
+    Ok(db)
+}
+
+pub(super) fn to_read(path: &Path) -> Result<Connection, HubStoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    prepare(&db)?;
+    db.execute_batch("PRAGMA query_only = ON;")?;
+    // Only the writer folds the log in.
+    db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(db)
+}
+
+fn prepare(db: &Connection) -> Result<(), HubStoreError> {
+    db.busy_timeout(Duration::from_secs(10))?;
+    db.set_prepared_statement_cache_capacity(64);
+    db.execute_batch(
+        "PRAGMA foreign_keys = ON; PRAGMA fullfsync = ON; PRAGMA cache_size = -32000;",
+    )?;
+    Ok(())
+}
+
+fn migrate(db: &Connection) -> Result<(), HubStoreError> {
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let found: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = MIGRATIONS.len();
+    if found > known {
+        return Err(HubStoreError::Newer { found, known });
+    }
+    for migration in MIGRATIONS.iter().skip(found) {
+        transaction.execute_batch(migration)?;
+    }
+    if found < known {
+        transaction.pragma_update(None, "user_version", known)?;
+    }
+    Ok(transaction.commit()?)
+}

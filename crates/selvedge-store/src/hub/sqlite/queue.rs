@@ -1,0 +1,332 @@
+//! Tasks: taking them in, giving them out, changing them, taking them back.
+
+use rusqlite::{Connection, OptionalExtension, named_params, params};
+use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
+use selvedge_core::model::{Outcome, TaskId};
+use uuid::Uuid;
+
+use super::columns::{self, VIEW, damaged, parsed};
+use super::{SqliteHub, read, reports};
+use crate::hub::apply::apply;
+use crate::hub::change::{Change, Verdict};
+use crate::hub::error::HubStoreError;
+use crate::hub::overview;
+use crate::hub::rows::{
+    Granted, ListFilter, ListPage, LogLine, NewTask, Overview, Submitted, TaskRow, TaskView, Want,
+};
+use crate::hub::traits::{Answered, Queue};
+
+/// What a step of priority is worth in waiting, in milliseconds.
+pub(crate) const STEP_MS: i64 = 600_000;
+/// Tasks that one sweep takes back at most.
+const SWEPT: usize = 500;
+
+/// After a start nothing expires for one period: workers were not able to renew meanwhile. A clock
+/// that was set back while nobody looked must not keep a lease for ever, either.
+pub(super) fn welcome_back(db: &Connection, now: i64, rules: &Rules) -> Result<(), HubStoreError> {
+    let due = now + rules.ttl_ms + rules.grace_ms;
+    db.execute(
+        "UPDATE task SET due_at = ?1 WHERE state IN ('offered', 'running', 'cancelling')",
+        [due],
+    )?;
+    db.execute(
+        "UPDATE task SET due_at = min(due_at, ?1) WHERE state = 'backoff'",
+        [due],
+    )?;
+    Ok(())
+}
+
+impl Queue for SqliteHub {
+    fn submit(&self, task: NewTask) -> Answered<'_, Submitted> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| submit(db, &task, clock.now())))
+    }
+
+    fn grant(&self, wants: Vec<Want>) -> Answered<'_, Vec<Granted>> {
+        let (clock, rules) = (self.clock.clone(), self.settings.rules);
+        Box::pin(self.write(move |db| {
+            let mut granted = Vec::new();
+            for want in &wants {
+                granted.extend(grant(db, want, clock.now(), &rules)?);
+            }
+            Ok(granted)
+        }))
+    }
+
+    fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>> {
+        let (clock, rules) = (self.clock.clone(), self.settings.rules);
+        Box::pin(self.write(move |db| one(db, task, change.clone(), clock.now(), &rules)))
+    }
+
+    fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>> {
+        let (clock, rules) = (self.clock.clone(), self.settings.rules);
+        Box::pin(self.write(move |db| sweep(db, quiet, clock.now(), &rules)))
+    }
+
+    fn now(&self) -> Answered<'_, i64> {
+        Box::pin(async { Ok(self.clock.now()) })
+    }
+
+    fn task(&self, task: TaskId) -> Answered<'_, Option<(TaskView, String)>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(&format!(
+                "SELECT {VIEW}, (SELECT body FROM task_body b WHERE b.task_id = task.task_id) AS body
+                 FROM task WHERE task_id = ?1"
+            ))?;
+            let found = query
+                .query_row([task.to_string()], |row| {
+                    Ok((columns::view(row), row.get::<_, Option<String>>("body")?))
+                })
+                .optional()?;
+            found
+                .map(|(view, body)| Ok((view?, body.unwrap_or_default())))
+                .transpose()
+        }))
+    }
+
+    fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage> {
+        Box::pin(self.read(move |db| list(db, &filter, limit)))
+    }
+
+    fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT seq, at, event FROM log WHERE task_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let lines = query.query_map(params![task.to_string(), after, limit], |row| {
+                Ok(LogLine {
+                    seq: row.get(0)?,
+                    at: row.get(1)?,
+                    event: row.get(2)?,
+                })
+            })?;
+            Ok(lines.collect::<Result<_, _>>()?)
+        }))
+    }
+
+    fn overview(&self) -> Answered<'_, Overview> {
+        Box::pin(self.read(read::overview))
+    }
+
+    fn forget(&self, older_than_ms: i64, limit: usize) -> Answered<'_, u64> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| {
+            let before = clock.now() - older_than_ms;
+            let mut gone = 0;
+            for table in overview::FORGOTTEN {
+                gone += db.execute(table.sqlite, params![before, limit])?;
+            }
+            Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+        }))
+    }
+}
+
+fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubStoreError> {
+    if let Some((key, hash)) = &task.idempotency {
+        let mut query = db.prepare_cached(
+            "SELECT task_id, hash FROM idempotency WHERE tenant = ?1 AND key = ?2",
+        )?;
+        let known = query
+            .query_row(params![task.tenant, key], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?))
+            })
+            .optional()?;
+        if let Some((known, known_hash)) = known {
+            let known = parsed(&known)?;
+            return Ok(if known_hash == hash {
+                Submitted::Again(known)
+            } else {
+                Submitted::KeyTaken(known)
+            });
+        }
+    }
+    if columns::load(db, task.task_id)?.is_some() {
+        return Ok(Submitted::IdTaken);
+    }
+    insert(db, task, now)?;
+    if let Some((key, hash)) = &task.idempotency {
+        db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![
+                task.tenant,
+                key,
+                hash,
+                task.task_id.to_string(),
+                now
+            ])?;
+    }
+    Ok(Submitted::New(task.task_id))
+}
+
+fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<(), HubStoreError> {
+    let id = task.task_id.to_string();
+    db.prepare_cached(
+        "INSERT INTO task (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
+                           labels, max_attempts, rank, created_at, updated_at, state, log_seq)
+         VALUES (:task_id, :tenant, :submitted_by, :retry_of, :title, :agent, :place, :priority,
+                 :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
+    )?
+    .execute(named_params! {
+        ":task_id": id,
+        ":tenant": task.tenant,
+        ":submitted_by": task.submitted_by,
+        ":retry_of": task.retry_of.map(|id| id.to_string()),
+        ":title": task.title,
+        ":agent": task.agent,
+        ":place": task.place,
+        ":priority": task.priority,
+        ":labels": serde_json::to_string(&task.labels).map_err(damaged)?,
+        ":max_attempts": task.max_attempts,
+        ":rank": now - i64::from(task.priority) * STEP_MS,
+        ":now": now,
+    })?;
+    db.prepare_cached("INSERT INTO task_body VALUES (?1, ?2)")?
+        .execute(params![id, task.body])?;
+    reports::log(db, task.task_id, 1, now, &LeaseEvent::Submitted)
+}
+
+fn grant(
+    db: &Connection,
+    want: &Want,
+    now: i64,
+    rules: &Rules,
+) -> Result<Vec<Granted>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT task_id FROM task
+         WHERE state = 'queued'
+           AND (labels = '[]' OR NOT EXISTS (
+                 SELECT 1 FROM json_each(labels) needed
+                 WHERE needed.value NOT IN (SELECT value FROM json_each(?1))))
+           AND (?2 = '[]' OR task_id NOT IN (SELECT value FROM json_each(?2)))
+         ORDER BY rank LIMIT ?3",
+    )?;
+    let not: Vec<String> = want.not.iter().map(ToString::to_string).collect();
+    let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
+    let not = serde_json::to_string(&not).map_err(damaged)?;
+    let ids = query.query_map(params![offers, not, want.slots], |row| {
+        row.get::<_, String>(0)
+    })?;
+    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let mut granted = Vec::new();
+    for id in ids {
+        let Some(mut row) = columns::load(db, parsed(&id)?)? else {
+            continue;
+        };
+        let fence = give(db, &mut row, &want.worker, now, rules)?;
+        let body = db
+            .prepare_cached("SELECT body FROM task_body WHERE task_id = ?1")?
+            .query_row([&id], |row| row.get(0))?;
+        granted.extend(fence.map(|fence| Granted {
+            worker: want.worker.clone(),
+            fence,
+            row,
+            body,
+        }));
+    }
+    Ok(granted)
+}
+
+fn give(
+    db: &Connection,
+    row: &mut TaskRow,
+    worker: &str,
+    now: i64,
+    rules: &Rules,
+) -> Result<Option<Fence>, HubStoreError> {
+    let token = Uuid::new_v4().simple().to_string();
+    let input = Input::Grant {
+        worker: worker.to_owned(),
+        token: token.clone(),
+    };
+    let Ok(decision) = decide(&row.lease, input, now, rules) else {
+        return Ok(None);
+    };
+    row.lease = decision.lease;
+    row.entry_seq = 0;
+    row.updated_at = now;
+    for event in &decision.events {
+        row.log_seq += 1;
+        reports::log(db, row.task_id, row.log_seq, now, event)?;
+    }
+    columns::save(db, row)?;
+    let epoch = row.lease.epoch;
+    Ok(Some(Fence { epoch, token }))
+}
+
+fn one(
+    db: &Connection,
+    task: TaskId,
+    change: Change,
+    now: i64,
+    rules: &Rules,
+) -> Result<Option<Verdict>, HubStoreError> {
+    let Some(mut row) = columns::load(db, task)? else {
+        return Ok(None);
+    };
+    let stored = match change.run_number() {
+        Some(run_number) => reports::stored(db, task, run_number)?,
+        None => None,
+    };
+    let (answer, written) = apply(&mut row, change, stored, now, rules);
+    reports::write(db, task, now, &written)?;
+    if written.row {
+        columns::save(db, &row)?;
+    }
+    Ok(Some(Verdict { answer, row }))
+}
+
+fn sweep(
+    db: &Connection,
+    quiet: bool,
+    now: i64,
+    rules: &Rules,
+) -> Result<Vec<TaskRow>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT task_id FROM task
+         WHERE due_at <= ?1 AND NOT (?3 AND state IN ('running', 'cancelling'))
+         ORDER BY due_at LIMIT ?2",
+    )?;
+    let ids = query.query_map(params![now, SWEPT, quiet], |row| row.get::<_, String>(0))?;
+    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let mut swept = Vec::new();
+    for id in ids {
+        let id = parsed(&id)?;
+        let verdict = one(db, id, Change::Tick, now, rules)?;
+        swept.extend(verdict.map(|verdict| verdict.row));
+    }
+    Ok(swept)
+}
+
+fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, HubStoreError> {
+    let mut query = db.prepare_cached(&format!(
+        "SELECT {VIEW} FROM task
+         WHERE (:before IS NULL OR task_id < :before)
+           AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
+           AND (:outcome IS NULL OR outcome = :outcome)
+           AND (:agent IS NULL OR agent = :agent)
+           AND (:worker IS NULL OR worker = :worker)
+           AND (:tenant IS NULL OR tenant = :tenant)
+           AND (:label IS NULL OR :label IN (SELECT value FROM json_each(labels)))
+           AND (:text IS NULL OR instr(lower(title), lower(:text)) > 0
+                OR instr(lower(coalesce(place, '')), lower(:text)) > 0)
+         ORDER BY task_id DESC LIMIT :limit"
+    ))?;
+    let states: Vec<&str> = filter.states.iter().map(|state| state.as_str()).collect();
+    let mut rows = query.query(named_params! {
+        ":before": filter.before.map(|id| id.to_string()),
+        ":states": serde_json::to_string(&states).map_err(damaged)?,
+        ":outcome": filter.outcome.map(Outcome::as_str),
+        ":agent": filter.agent,
+        ":worker": filter.worker,
+        ":tenant": filter.tenant,
+        ":label": filter.label,
+        ":text": filter.text,
+        ":limit": limit + 1,
+    })?;
+    let mut tasks = Vec::new();
+    while let Some(row) = rows.next()? {
+        tasks.push(columns::view(row)?);
+    }
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    Ok(ListPage { tasks, more })
+}

@@ -1,0 +1,233 @@
+//! What a change writes beside the task's row, and reading it back.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use selvedge_core::fleet::FileRef;
+use selvedge_core::lease::LeaseEvent;
+use selvedge_core::model::{Closing, TaskId};
+
+use super::SqliteHub;
+use super::columns::{closing, damaged, word};
+use crate::hub::change::{JournalLine, StoredRun, Written};
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::{Completion, ReportRow, RunRow};
+use crate::hub::traits::{Answered, Reports};
+
+pub(super) fn log(
+    db: &Connection,
+    task: TaskId,
+    seq: u64,
+    now: i64,
+    event: &LeaseEvent,
+) -> Result<(), HubStoreError> {
+    let event = serde_json::to_string(event).map_err(damaged)?;
+    db.prepare_cached("INSERT INTO log VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![task.to_string(), seq, now, event])?;
+    Ok(())
+}
+
+/// What is there of a run, once it is closed.
+pub(super) fn stored(
+    db: &Connection,
+    task: TaskId,
+    run_number: u32,
+) -> Result<Option<StoredRun>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT r.closing, p.digest FROM run r LEFT JOIN report p USING (task_id, run_number)
+         WHERE r.task_id = ?1 AND r.run_number = ?2 AND r.closing IS NOT NULL",
+    )?;
+    let found = query
+        .query_row(params![task.to_string(), run_number], |row| {
+            Ok((row.get(0)?, row.get::<_, Option<[u8; 32]>>(1)?))
+        })
+        .optional()?;
+    let Some((word, digest)) = found else {
+        return Ok(None);
+    };
+    Ok(closing(word)?.map(|closing| StoredRun { closing, digest }))
+}
+
+pub(super) fn write(
+    db: &Connection,
+    task: TaskId,
+    now: i64,
+    written: &Written,
+) -> Result<(), HubStoreError> {
+    let id = task.to_string();
+    for (seq, event) in &written.log {
+        log(db, task, *seq, now, event)?;
+    }
+    for (run_number, epoch) in &written.begun {
+        db.prepare_cached(
+            "INSERT INTO run (task_id, run_number, epoch, begun_at) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![id, run_number, epoch, now])?;
+    }
+    for (run_number, closing) in &written.closed {
+        close(db, &id, *run_number, *closing, now)?;
+    }
+    for (table, reports) in [("report", &written.reports), ("late_report", &written.late)] {
+        for (run_number, epoch, digest, body) in reports {
+            db.prepare_cached(&format!(
+                "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
+            ))?
+            .execute(params![id, run_number, epoch, now, digest, body])?;
+        }
+    }
+    for line in &written.journal {
+        db.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![id, line.seq, now, line.event])?;
+    }
+    for line in &written.costs {
+        let body = serde_json::to_string(line).map_err(damaged)?;
+        db.prepare_cached(
+            "INSERT INTO cost VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![
+            id,
+            line.run_number,
+            line.call_id,
+            now,
+            line.cost.micro_usd.map(|amount| amount.0),
+            word(line.cost.source),
+            line.usage.tokens_in(),
+            line.usage.tokens_out(),
+            body
+        ])?;
+    }
+    for file in &written.files {
+        db.prepare_cached(
+            "INSERT INTO file VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET hash = excluded.hash, size = excluded.size",
+        )?
+        .execute(params![id, file.name, file.hash, file.size])?;
+    }
+    if let Some((completion, body)) = &written.result {
+        db.prepare_cached("INSERT INTO result VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
+            .execute(params![id, completion, now, body])?;
+    }
+    Ok(())
+}
+
+fn close(
+    db: &Connection,
+    task: &str,
+    run_number: u32,
+    closing: Closing,
+    now: i64,
+) -> Result<(), HubStoreError> {
+    db.prepare_cached(
+        "UPDATE run SET closed_at = ?3, closing = ?4
+         WHERE task_id = ?1 AND run_number = ?2 AND (closing IS NULL OR closing = 'interrupted')",
+    )?
+    .execute(params![task, run_number, now, word(closing)])?;
+    Ok(())
+}
+
+fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
+    Ok(ReportRow {
+        run_number: row.get(0)?,
+        epoch: row.get(1)?,
+        body: row.get(2)?,
+    })
+}
+
+impl Reports for SqliteHub {
+    fn journal(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<JournalLine>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT seq, event FROM journal WHERE task_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let lines = query.query_map(params![task.to_string(), after, limit], |row| {
+                Ok(JournalLine {
+                    seq: row.get(0)?,
+                    event: row.get(1)?,
+                })
+            })?;
+            Ok(lines.collect::<Result<_, _>>()?)
+        }))
+    }
+
+    fn runs(&self, task: TaskId) -> Answered<'_, Vec<RunRow>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT run_number, epoch, begun_at, closed_at, closing FROM run
+                 WHERE task_id = ?1 ORDER BY run_number",
+            )?;
+            let mut rows = query.query([task.to_string()])?;
+            let mut runs = Vec::new();
+            while let Some(row) = rows.next()? {
+                runs.push(RunRow {
+                    run_number: row.get(0)?,
+                    epoch: row.get(1)?,
+                    begun_at: row.get(2)?,
+                    closed_at: row.get(3)?,
+                    closing: closing(row.get(4)?)?,
+                });
+            }
+            Ok(runs)
+        }))
+    }
+
+    fn reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT run_number, epoch, body FROM report WHERE task_id = ?1 ORDER BY run_number",
+            )?;
+            let rows = query.query_map([task.to_string()], report)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        }))
+    }
+
+    fn report(&self, task: TaskId, run_number: u32) -> Answered<'_, Option<ReportRow>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT run_number, epoch, body FROM report WHERE task_id = ?1 AND run_number = ?2",
+            )?;
+            let found = query.query_row(params![task.to_string(), run_number], report);
+            Ok(found.optional()?)
+        }))
+    }
+
+    fn late_reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT run_number, epoch, body FROM late_report WHERE task_id = ?1
+                 ORDER BY epoch, run_number",
+            )?;
+            let rows = query.query_map([task.to_string()], report)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        }))
+    }
+
+    fn result(&self, task: TaskId) -> Answered<'_, Option<Completion>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT completion_id, body FROM result WHERE task_id = ?1
+                 ORDER BY at DESC, completion_id DESC LIMIT 1",
+            )?;
+            let found = query.query_row([task.to_string()], |row| {
+                Ok(Completion {
+                    completion_id: row.get(0)?,
+                    body: row.get(1)?,
+                })
+            });
+            Ok(found.optional()?)
+        }))
+    }
+
+    fn files(&self, task: TaskId) -> Answered<'_, Vec<FileRef>> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT name, hash, size FROM file WHERE task_id = ?1 ORDER BY name",
+            )?;
+            let files = query.query_map([task.to_string()], |row| {
+                Ok(FileRef {
+                    name: row.get(0)?,
+                    hash: row.get(1)?,
+                    size: row.get(2)?,
+                })
+            })?;
+            Ok(files.collect::<Result<_, _>>()?)
+        }))
+    }
+}

@@ -1,0 +1,104 @@
+//! The one thread that writes: a batch is one transaction, and nobody is answered before its commit.
+
+use std::fmt;
+use std::thread;
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::hub::error::HubStoreError;
+
+/// Writes that may wait; whoever comes then waits outside.
+const WAITING: usize = 4_096;
+/// Writes of one transaction.
+const BATCH: usize = 512;
+
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// A write, and whoever waits for it.
+trait Job: Send {
+    /// Writes; may be called again after a transaction that was rolled back.
+    fn run(&mut self, db: &Connection) -> Result<(), HubStoreError>;
+    /// Answers, after the commit or the failure.
+    fn settle(self: Box<Self>, outcome: Result<(), HubStoreError>);
+}
+
+struct Waiting<T, F> {
+    job: F,
+    value: Option<T>,
+    answer: oneshot::Sender<Result<T, HubStoreError>>,
+}
+
+impl<T: Send, F: FnMut(&Connection) -> Result<T, HubStoreError> + Send> Job for Waiting<T, F> {
+    fn run(&mut self, db: &Connection) -> Result<(), HubStoreError> {
+        self.value = None;
+        self.value = Some((self.job)(db)?);
+        Ok(())
+    }
+
+    fn settle(self: Box<Self>, outcome: Result<(), HubStoreError>) {
+        let Self { value, answer, .. } = *self;
+        let value = outcome.and_then(|()| value.ok_or(HubStoreError::Stopping));
+        // Whoever asked may have gone away; what was written stays written.
+        let _ = answer.send(value);
+    }
+}
+
+impl Writer {
+    pub(super) fn start(db: Connection) -> Result<Self, HubStoreError> {
+        let (jobs, waiting) = mpsc::channel(WAITING);
+        thread::Builder::new()
+            .name("hub-writer".to_owned())
+            .spawn(move || write_all(&db, waiting))
+            .map_err(|error| HubStoreError::Unavailable(error.to_string()))?;
+        Ok(Self { jobs })
+    }
+
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        job: impl FnMut(&Connection) -> Result<T, HubStoreError> + Send + 'static,
+    ) -> Result<T, HubStoreError> {
+        let (answer, answered) = oneshot::channel();
+        let value = None;
+        let waiting = Waiting { job, value, answer };
+        self.jobs
+            .send(Box::new(waiting))
+            .await
+            .map_err(|_| HubStoreError::Stopping)?;
+        answered.await.map_err(|_| HubStoreError::Stopping)?
+    }
+}
+
+fn write_all(db: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+    let mut batch = Vec::new();
+    while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
+        let outcome = commit(db, &mut batch);
+        if outcome.is_ok() || batch.len() == 1 {
+            for job in batch.drain(..) {
+                job.settle(outcome.clone());
+            }
+            continue;
+        }
+        // One of them may be what cannot be written: each for itself.
+        for mut job in batch.drain(..) {
+            let outcome = commit(db, std::slice::from_mut(&mut job));
+            job.settle(outcome);
+        }
+    }
+}
+
+fn commit(db: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
+    let transaction = rusqlite::Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    for job in batch {
+        job.run(&transaction)?;
+    }
+    Ok(transaction.commit()?)
+}

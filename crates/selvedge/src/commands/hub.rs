@@ -1,0 +1,210 @@
+//! `selvedge hub`: opens the store, makes the first token, listens until it is told to stop.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::config::nearest;
+use selvedge_core::fleet::{Scope, Timing};
+use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
+use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, mint, run};
+use selvedge_store::hub::{HubStore, HubStoreError, Settings, SqliteHub};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::once::runtime;
+use super::{environment, notice};
+use crate::cli::ServeArgs;
+use crate::error::CliError;
+use crate::local::Home;
+
+/// Whose everything is as long as there are no others.
+const TENANT: &str = "default";
+/// How much the hub tells of itself on standard error.
+const LEVEL: tracing::Level = tracing::Level::INFO;
+
+pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
+    let settings = settings(args)?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(chain), Some(key)) => Some(acceptor(chain, key).map_err(CliError::usage)?),
+        _ => None,
+    };
+    if tls.is_none() && !args.listen.ip().is_loopback() && !args.behind_proxy {
+        return Err(CliError::usage(format!(
+            "tokens would travel in the clear to {}",
+            args.listen
+        ))
+        .hint("give --tls-cert and --tls-key, or --behind-proxy where a proxy in front does TLS"));
+    }
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(LEVEL)
+        .with_target(false)
+        .init();
+    runtime()?.block_on(serve(args, settings, tls))
+}
+
+async fn serve(
+    args: &ServeArgs,
+    mut settings: HubSettings,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+) -> Result<u8, CliError> {
+    let store = open(args, &settings)?;
+    first_token(args, store.as_ref()).await?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+        CliError::infrastructure(format!("cannot listen at {}: {error}", args.listen))
+            .hint("--listen says where")
+    })?;
+    let at = listener.local_addr().map_err(CliError::infrastructure)?;
+    settings.hosts = hosts(&args.hosts, at);
+    let hub = Hub::new(store, settings);
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let running = run(&hub, app(&hub), listener, tls);
+    anstream::println!("listening on {scheme}://{at}");
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    running.stop().await;
+    Ok(exit_code::VERIFIED)
+}
+
+fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubStore>, CliError> {
+    let kept = Settings {
+        rules: settings.rules(),
+    };
+    let path = match &args.database {
+        Some(url) if url.contains("://") => {
+            return Err(CliError::usage(format!(
+                "{url} names no database that is known"
+            )));
+        }
+        Some(path) => PathBuf::from(path),
+        None => Home::find(&environment())?.root().join("hub/hub.db"),
+    };
+    let store = SqliteHub::open(&path, kept).map_err(|error| {
+        let told = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
+        match error {
+            HubStoreError::InUse(_) => told.hint("one hub at a time uses an SQLite file"),
+            _ => told.hint("--database says which file to use"),
+        }
+    })?;
+    Ok(Arc::new(store))
+}
+
+/// The very first start makes a token for an administrator, and tells it once.
+async fn first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
+    let scopes = [Scope::Admin];
+    let minted = mint("first administrator", TENANT, &scopes, None)
+        .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
+    let first = store.admit_first(minted.identity).await;
+    if first.map_err(CliError::infrastructure)?.is_none() {
+        return Ok(());
+    }
+    if let Some(path) = &args.admin_token_file {
+        write(path, &minted.secret).map_err(|error| {
+            CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
+        })?;
+        notice(&format!(
+            "the administrator's token is in {}",
+            path.display()
+        ));
+    } else {
+        notice("the administrator's token, shown this once:");
+        anstream::println!("{}", minted.secret);
+    }
+    Ok(())
+}
+
+fn write(path: &Path, secret: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path)?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()
+}
+
+fn settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
+    let mut defaults = Defaults {
+        max_verification_retries: args.default_max_verification_retries,
+        verification_tier: args.default_tier,
+        ..Defaults::default()
+    };
+    if let Some(usd) = args.default_max_cost {
+        let cost = MicroUsd::from_usd(usd)
+            .ok_or_else(|| CliError::usage(format!("--default-max-cost: {usd} is no amount")))?;
+        defaults.budget = Some(Budget {
+            cost_micro_usd: Some(cost),
+            ..Budget::default()
+        });
+    }
+    if !args.agents.is_empty() {
+        defaults.agents.clone_from(&args.agents);
+    }
+    if !args.checks.is_empty() {
+        let kinds = args
+            .checks
+            .iter()
+            .map(|word| kind(word, &Defaults::default().checks));
+        defaults.checks = kinds.collect::<Result<_, _>>()?;
+    }
+    Ok(HubSettings {
+        name: args.name.clone(),
+        timing: Timing::of_ttl(Duration::from_millis(args.lease_ttl)),
+        defaults,
+        https: args.tls_cert.is_some() || args.behind_proxy,
+        keep: Duration::from_secs(args.keep_days.saturating_mul(24 * 3_600)),
+        ..HubSettings::default()
+    })
+}
+
+fn kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError> {
+    let found = known.iter().find(|kind| kind.as_str() == word).copied();
+    found.ok_or_else(|| {
+        let error = CliError::usage(format!("--checks: no check is called `{word}`"));
+        match nearest(word, known.iter().map(|kind| kind.as_str())) {
+            Some(meant) => error.hint(format!("did you mean `{meant}`?")),
+            None => error,
+        }
+    })
+}
+
+/// The exact names that it answers to: those that were given, with its port and without, and on this
+/// machine its address.
+fn hosts(given: &[String], at: SocketAddr) -> Vec<String> {
+    let port = at.port();
+    let mut hosts: Vec<String> = given
+        .iter()
+        .flat_map(|name| [name.clone(), format!("{name}:{port}")])
+        .collect();
+    if !at.ip().is_unspecified() {
+        hosts.push(at.to_string());
+    }
+    if at.ip().is_loopback() || at.ip().is_unspecified() {
+        hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}")));
+    }
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hub_answers_to_exact_names_only() {
+        let here = hosts(&[], "127.0.0.1:7700".parse().unwrap());
+        assert!(here.contains(&"127.0.0.1:7700".to_owned()));
+        assert!(here.contains(&"localhost:7700".to_owned()));
+        let there = hosts(
+            &["hub.example".to_owned()],
+            "10.0.0.5:7700".parse().unwrap(),
+        );
+        assert_eq!(there, ["hub.example", "hub.example:7700", "10.0.0.5:7700"]);
+    }
+}
