@@ -9,12 +9,14 @@ mod error;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod journal;
+mod outbox;
 mod run_name;
 mod sqlite;
 mod summary;
 
 pub use error::StoreError;
 pub use journal::{Appended, Events, Journal, RunFilter};
+pub use outbox::{HeldTask, Outbox, OutboxEntry};
 pub use run_name::Found;
 pub use sqlite::SqliteJournal;
 pub use summary::{RunSummary, Standing, TaskHead};

@@ -2,23 +2,30 @@
 
 mod agents;
 mod attest;
+mod fleet;
 mod hub;
 mod look;
 mod reports;
 mod run;
+mod tokens;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::fleet::HubArgs;
 use crate::output::Format;
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
 pub(crate) use attest::AttestCommand;
+pub(crate) use fleet::{
+    CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
+};
 pub(crate) use hub::ServeArgs;
 pub(crate) use look::{StatsArgs, UiArgs};
 pub(crate) use reports::{Host, ReportArgs};
 pub(crate) use run::RunArgs;
+pub(crate) use tokens::{ScopeWord, TokensArgs, TokensCommand};
 
 /// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
 /// of what failed.
@@ -75,6 +82,20 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Accept or reject work that waits for a person.
     Review(ReviewArgs),
+    /// Hand a task to a hub.
+    Submit(Box<SubmitArgs>),
+    /// Watch a hub's task until it is over.
+    Watch(WatchArgs),
+    /// Stop a hub's task for good.
+    Cancel(CancelArgs),
+    /// Make a new task from one of a hub's that is over.
+    Retry(RetryArgs),
+    /// List a hub's workers.
+    Workers(WorkersArgs),
+    /// Make, list and end a hub's tokens.
+    Tokens(TokensArgs),
+    /// Carry out tasks for a hub.
+    Worker(WorkerArgs),
     /// Make keys for attestations, and check what was attested.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),
@@ -229,6 +250,9 @@ pub(crate) struct ListArgs {
     /// How to speak; `jsonl` prints a run a line.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// Which hub; without one the runs of this machine are meant.
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 /// `selvedge show`
@@ -269,6 +293,9 @@ pub(crate) struct ShowArgs {
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
+    /// Which hub; without one the runs of this machine are meant.
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 /// `selvedge resume`
@@ -331,6 +358,9 @@ pub(crate) struct ReviewArgs {
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// Which hub; without one the runs of this machine are meant.
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 /// `selvedge config`

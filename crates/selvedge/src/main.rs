@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod demo;
 mod error;
+mod fleet;
 mod freeze;
 mod hook;
 mod init;
@@ -21,6 +22,7 @@ mod scripted_agent;
 mod settings;
 mod ui;
 mod walls;
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Run;
-use crate::model::{CheckStatus, Closing, Cost, Envelope, Event, ReportStatus};
+use crate::model::{CheckStatus, Cost, Envelope, Event, ReportStatus};
 
 /// One thing that just happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,18 +123,9 @@ pub fn project(envelope: &Envelope, run: &Run) -> Vec<ProgressEvent> {
                 report.summary.passed, report.summary.total
             ),
         }],
-        Event::AttemptClosed {
-            run_number,
-            closing: Closing::Interrupted,
-        } => vec![ProgressEvent::Status {
-            message: format!("attempt {run_number} was cut off: it costs no retry"),
-        }],
         Event::SessionEnded { outcome, .. } => vec![ProgressEvent::Cost {
             attempt: outcome.cost,
             cumulative: run.cost(),
-        }],
-        Event::RunFinished { outcome } => vec![ProgressEvent::Status {
-            message: format!("finished: {}", outcome.as_str()),
         }],
         _ => Vec::new(),
     }

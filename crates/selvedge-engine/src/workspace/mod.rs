@@ -35,6 +35,7 @@ mod status;
 mod store;
 mod survey;
 mod target;
+mod transfer;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -12,3 +12,4 @@ mod random_trees;
 mod restores;
 mod snapshots;
 mod statuses;
+mod transfers;

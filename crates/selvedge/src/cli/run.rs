@@ -6,6 +6,7 @@ use clap::Args;
 use selvedge_core::config::Flags;
 
 use super::reports::ReportArgs;
+use crate::fleet::HubArgs;
 use crate::output::Format;
 
 /// `selvedge run`
@@ -114,6 +115,9 @@ pub(crate) struct RunArgs {
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
+    /// Which hub carries it out; without one, this machine does.
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 impl RunArgs {

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use selvedge_core::model::exit_code;
 use selvedge_store::{Journal, RunFilter, RunSummary, Standing};
 
-use super::{directory, environment};
+use super::{directory, environment, fleet};
 use crate::cli::ListArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -12,6 +12,9 @@ use crate::output::{Format, json, one_line, style};
 use selvedge_core::words::cost;
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
+    if let Some(account) = fleet::account(&args.hub)? {
+        return fleet::list(args, &account);
+    }
     let home = Home::find(&environment())?;
     let journal = home.journal_to_read()?;
     let filter = RunFilter {

@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod digest;
 mod doctor;
+mod fleet;
 mod gc;
 mod hook;
 mod hub;
@@ -50,6 +51,13 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Restore(args) => restore::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Gc(args) => gc::run(&args),
+        Command::Submit(args) => fleet::submit(&args),
+        Command::Watch(args) => fleet::watch(&args),
+        Command::Cancel(args) => fleet::cancel(&args),
+        Command::Retry(args) => fleet::retry(&args),
+        Command::Workers(args) => fleet::workers(&args),
+        Command::Tokens(args) => fleet::tokens(&args),
+        Command::Worker(args) => fleet::worker(args),
         Command::Config(command) => config::run(&command),
         Command::Attest(command) => attest::run(&command),
         Command::Hook(command) => Ok(hook::run(&command)),

@@ -4,13 +4,16 @@ use selvedge_core::machine::{Input, Phase};
 use selvedge_core::model::Event;
 use selvedge_core::plan::{Next, Plan};
 
-use super::environment;
+use super::{environment, fleet};
 use crate::cli::ReviewArgs;
 use crate::error::CliError;
 use crate::launch;
 use crate::local::Home;
 
 pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
+    if let Some(account) = fleet::account(&args.hub)? {
+        return fleet::review(args, &account);
+    }
     let environment = environment();
     let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;

@@ -8,7 +8,7 @@ use selvedge_core::model::{RunId, Task, VoteMode};
 use uuid::Uuid;
 
 use super::task_file::read_task;
-use super::{directory, environment, notice, output, own, settings, workspace};
+use super::{directory, environment, fleet, notice, output, own, settings, workspace};
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -17,6 +17,9 @@ use crate::settings::{Severity, render};
 use crate::{freeze, launch};
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
+    if let Some(account) = fleet::account(&args.hub)? {
+        return fleet::run(args, &account);
+    }
     let environment = environment();
     let output = output(args.format, &args.reports, &environment)?;
     let mut task = asked(args)?;

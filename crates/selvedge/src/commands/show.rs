@@ -13,7 +13,7 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_store::{Journal, SqliteJournal};
 
-use super::environment;
+use super::{environment, fleet};
 use crate::cli::ShowArgs;
 use crate::error::CliError;
 use crate::local::{Home, results};
@@ -23,6 +23,15 @@ use crate::output::{self, Format, json, plain};
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let environment = environment();
     let output = super::output(args.format, &args.reports, &environment)?;
+    if let Some(account) = fleet::account(&args.hub)? {
+        if !output.reports.are_none() {
+            return Err(
+                CliError::usage("reports for others are written where a run took place")
+                    .hint("--format json shows all that the hub knows of it"),
+            );
+        }
+        return fleet::show(args, &account);
+    }
     let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
     let run_id = home.find_run(&journal, &args.run)?;
@@ -140,7 +149,7 @@ fn events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
+pub(super) fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
     run.attempt(number).ok_or_else(|| {
         let count = run.attempts.len();
         CliError::usage(format!("there is no attempt {number}: the run has {count}"))
@@ -172,7 +181,7 @@ fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliErro
 }
 
 /// The stored output that is asked for: a check's, or else the agent's.
-fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
+pub(super) fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
     let number = attempt.run_number;
     let output = match check {
         None => attempt
@@ -212,7 +221,7 @@ fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
 
 /// Prints foreign bytes: as they are for programs, harmless for a terminal. `false` when the reader
 /// has seen enough.
-fn print_bytes(bytes: &[u8]) -> bool {
+pub(super) fn print_bytes(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
     if out.is_terminal() {
         let text = plain(&String::from_utf8_lossy(bytes));

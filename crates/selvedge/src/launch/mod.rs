@@ -16,6 +16,7 @@ use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 
 use self::stage::{Stage, on_stage};
+pub(crate) use self::stage::{prove_dead, wait_for_end};
 use crate::error::CliError;
 use crate::local::Home;
 use crate::output::Output;

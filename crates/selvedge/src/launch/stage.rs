@@ -102,7 +102,7 @@ impl Stage<'_> {
 /// Resuming begins only when nothing of the old process tree lives: its supervisors end it when
 /// their parent dies, and hold a lock until they have. A supervisor that was itself killed, or
 /// stopped, left its tree behind: the mark in its environment gives it away.
-async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
+pub(crate) async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
     let _ = old_tree(site).await?;
     let swept = tokio::task::spawn_blocking(move || sweep_run(&run_id.to_string()));
     let swept = swept.await.map_err(CliError::infrastructure)?;
@@ -117,6 +117,17 @@ async fn prove_dead(site: &Site, run_id: RunId) -> Result<(), CliError> {
             let error = CliError::infrastructure("processes of this run are still being ended");
             Err(error.hint("try again in a moment"))
         }
+    }
+}
+
+/// Waits until nothing lives of what this program started itself: its supervisors end it. Nothing is
+/// looked for by marks, which a run bears on every worker of this machine.
+pub(crate) async fn wait_for_end(site: &Site) -> Result<(), CliError> {
+    match old_tree(site).await? {
+        Liveness::Dead => Ok(()),
+        Liveness::Alive => Err(CliError::infrastructure(
+            "processes of this run are still being ended",
+        )),
     }
 }
 

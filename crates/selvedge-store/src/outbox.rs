@@ -1,0 +1,341 @@
+//! What a worker owes its hub: the tasks that it holds, their journals, and the entries that the hub has
+//! not acknowledged, in one SQLite file.
+//!
+//! Invariant: an event and the entry that bears it become durable together, before anything follows from
+//! them, and an entry goes only once the hub has said that it is durable there. So a worker that is killed
+//! at any moment finds what it had said, and says it again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use selvedge_core::fleet::LeaseKey;
+use selvedge_core::model::{Envelope, TaskId};
+
+use crate::error::StoreError;
+
+const FILE: &str = "outbox.db";
+const SCHEMA: &str = include_str!("outbox/schema.sql");
+const FORMAT: usize = 1;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A worker's outbox; it belongs to one process.
+#[derive(Debug)]
+pub struct Outbox {
+    db: Connection,
+}
+
+/// A task that the worker holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldTask {
+    /// The offer, as JSON.
+    pub assign: String,
+    /// The last entry that was written down.
+    pub last_seq: u64,
+    /// The attempt that is open; 0 for none.
+    pub run_number: u32,
+}
+
+/// An entry on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxEntry {
+    /// Its place in the stream of its grant.
+    pub seq: u64,
+    /// The message, as JSON.
+    pub message: String,
+    /// Names of the files to be uploaded before it, as a JSON list.
+    pub files: String,
+}
+
+impl Outbox {
+    /// Opens the outbox in a directory that exists, and makes it if need be.
+    ///
+    /// # Errors
+    /// It cannot be read or written, or a later release wrote it.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(FILE);
+        let db = Connection::open(&path)?;
+        db.busy_timeout(PATIENCE)?;
+        db.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;",
+        )?;
+        let found: usize = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if found > FORMAT {
+            return Err(StoreError::Newer {
+                path,
+                found,
+                known: FORMAT,
+            });
+        }
+        let outbox = Self { db };
+        if found == 0 {
+            let transaction = outbox.begin()?;
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
+            transaction.commit()?;
+        }
+        Ok(outbox)
+    }
+
+    /// Takes a task: what it had been under an earlier grant is forgotten.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn take(&self, key: LeaseKey, assign: &str) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        forget(&transaction, key.task_id)?;
+        transaction.execute(
+            "INSERT INTO held (task_id, lease_epoch, assign) VALUES (?1, ?2, ?3)",
+            params![key.task_id.to_string(), key.lease_epoch, assign],
+        )?;
+        Ok(transaction.commit()?)
+    }
+
+    /// All tasks that are held.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn held(&self) -> Result<Vec<HeldTask>, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT assign, last_seq, run_number FROM held ORDER BY task_id")?;
+        let rows = query.query_map([], |row| {
+            Ok(HeldTask {
+                assign: row.get(0)?,
+                last_seq: row.get(1)?,
+                run_number: row.get(2)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// One task that is held, under whatever grant.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn holds(&self, task: TaskId) -> Result<Option<u64>, StoreError> {
+        let epoch = self.db.query_row(
+            "SELECT lease_epoch FROM held WHERE task_id = ?1",
+            [task.to_string()],
+            |row| row.get(0),
+        );
+        Ok(epoch.optional()?)
+    }
+
+    /// Puts a journal in that the hub has: there is nothing to say of it.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn seed(&self, task: TaskId, events: &[String]) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        insert_events(&transaction, task, 1, events)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Appends events that follow `after`, and the entries that bear them, and returns once all of it is
+    /// durable; `false` when the task is not held under that grant any more, or its journal is elsewhere.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn append(
+        &self,
+        key: LeaseKey,
+        after: u64,
+        events: &[String],
+        entries: &[OutboxEntry],
+        run_number: u32,
+    ) -> Result<bool, StoreError> {
+        let transaction = self.begin()?;
+        let task = key.task_id.to_string();
+        let held: Option<u64> = transaction
+            .query_row(
+                "SELECT last_seq FROM held WHERE task_id = ?1 AND lease_epoch = ?2",
+                params![task, key.lease_epoch],
+                |row| row.get(0),
+            )
+            .optional()?;
+        let last = last_event(&transaction, key.task_id)?;
+        if held.is_none() || (!events.is_empty() && last != after) {
+            return Ok(false);
+        }
+        insert_events(&transaction, key.task_id, after + 1, events)?;
+        let mut insert = transaction.prepare_cached(
+            "INSERT INTO entry (task_id, lease_epoch, seq, message, files) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for entry in entries {
+            insert.execute(params![
+                task,
+                key.lease_epoch,
+                entry.seq,
+                entry.message,
+                entry.files
+            ])?;
+        }
+        drop(insert);
+        let last_seq = entries.last().map(|entry| entry.seq).or(held);
+        transaction.execute(
+            "UPDATE held SET last_seq = ?2, run_number = ?3 WHERE task_id = ?1",
+            params![task, last_seq, run_number],
+        )?;
+        transaction.commit()?;
+        Ok(true)
+    }
+
+    /// A task's journal as this worker knows it.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn events(&self, task: TaskId) -> Result<Vec<Envelope>, StoreError> {
+        let mut query = self
+            .db
+            .prepare_cached("SELECT envelope FROM event WHERE task_id = ?1 ORDER BY seq")?;
+        let rows = query.query_map([task.to_string()], |row| row.get::<_, String>(0))?;
+        rows.map(|row| {
+            serde_json::from_str(&row?).map_err(|error| StoreError::Damaged(error.to_string()))
+        })
+        .collect()
+    }
+
+    /// At most `limit` entries of a grant from `seq` on, in order.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn entries(
+        &self,
+        key: LeaseKey,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<OutboxEntry>, StoreError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT seq, message, files FROM entry
+             WHERE task_id = ?1 AND lease_epoch = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4",
+        )?;
+        let rows = query.query_map(
+            params![key.task_id.to_string(), key.lease_epoch, seq, limit],
+            |row| {
+                Ok(OutboxEntry {
+                    seq: row.get(0)?,
+                    message: row.get(1)?,
+                    files: row.get(2)?,
+                })
+            },
+        )?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The hub has everything of a grant up to and including `seq`.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn acknowledged(&self, key: LeaseKey, seq: u64) -> Result<(), StoreError> {
+        self.db.execute(
+            "DELETE FROM entry WHERE task_id = ?1 AND lease_epoch = ?2 AND seq <= ?3",
+            params![key.task_id.to_string(), key.lease_epoch, seq],
+        )?;
+        Ok(())
+    }
+
+    /// The task is held no longer.
+    ///
+    /// # Errors
+    /// See [`StoreError`].
+    pub fn forget(&self, task: TaskId) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        forget(&transaction, task)?;
+        Ok(transaction.commit()?)
+    }
+
+    fn begin(&self) -> Result<Transaction<'_>, StoreError> {
+        Ok(Transaction::new_unchecked(
+            &self.db,
+            TransactionBehavior::Immediate,
+        )?)
+    }
+}
+
+fn forget(db: &Connection, task: TaskId) -> Result<(), StoreError> {
+    for table in ["held", "event", "entry"] {
+        db.execute(
+            &format!("DELETE FROM {table} WHERE task_id = ?1"),
+            [task.to_string()],
+        )?;
+    }
+    Ok(())
+}
+
+fn last_event(db: &Connection, task: TaskId) -> Result<u64, StoreError> {
+    let mut query =
+        db.prepare_cached("SELECT coalesce(max(seq), 0) FROM event WHERE task_id = ?1")?;
+    Ok(query.query_row([task.to_string()], |row| row.get(0))?)
+}
+
+fn insert_events(
+    db: &Connection,
+    task: TaskId,
+    first: u64,
+    events: &[String],
+) -> Result<(), StoreError> {
+    let mut insert =
+        db.prepare_cached("INSERT INTO event (task_id, seq, envelope) VALUES (?1, ?2, ?3)")?;
+    for (seq, event) in (first..).zip(events) {
+        insert.execute(params![task.to_string(), seq, event])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(epoch: u64) -> LeaseKey {
+        LeaseKey {
+            task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
+            lease_epoch: epoch,
+        }
+    }
+
+    fn entry(seq: u64) -> OutboxEntry {
+        OutboxEntry {
+            seq,
+            message: format!("{{\"seq\":{seq}}}"),
+            files: "[]".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_entry_goes_only_when_it_is_acknowledged() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(directory.path()).unwrap();
+        outbox.take(key(1), "{}").unwrap();
+        assert!(
+            outbox
+                .append(key(1), 0, &[], &[entry(1), entry(2), entry(3)], 1)
+                .unwrap()
+        );
+        drop(outbox);
+        let outbox = Outbox::open(directory.path()).unwrap();
+        assert_eq!(outbox.held().unwrap()[0].last_seq, 3);
+        assert_eq!(outbox.entries(key(1), 1, 9).unwrap().len(), 3);
+        outbox.acknowledged(key(1), 2).unwrap();
+        assert_eq!(outbox.entries(key(1), 1, 9).unwrap(), [entry(3)]);
+        assert_eq!(outbox.entries(key(2), 1, 9).unwrap(), []);
+    }
+
+    #[test]
+    fn what_does_not_follow_or_is_of_an_older_grant_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(directory.path()).unwrap();
+        outbox.take(key(1), "{}").unwrap();
+        let one = ["{}".to_owned()];
+        assert!(outbox.append(key(1), 0, &one, &[entry(1)], 0).unwrap());
+        assert!(!outbox.append(key(1), 0, &one, &[entry(2)], 0).unwrap());
+        outbox.take(key(2), "{}").unwrap();
+        assert!(!outbox.append(key(1), 1, &one, &[entry(2)], 0).unwrap());
+        assert!(
+            outbox.append(key(2), 0, &one, &[entry(1)], 0).unwrap(),
+            "a new grant begins anew"
+        );
+        outbox.forget(key(2).task_id).unwrap();
+        assert_eq!(outbox.held().unwrap(), []);
+    }
+}

@@ -1,0 +1,190 @@
+//! Looking at a hub's tasks and workers.
+
+use jiff::tz::TimeZone;
+use selvedge_core::fleet::{JournalPage, TaskRow, TaskState, WorkerPage, WorkerRow};
+use selvedge_core::machine::{Run, State, evolve};
+use selvedge_core::model::{Envelope, TaskId, exit_code};
+use selvedge_core::words::cost;
+use serde_json::{Value, json};
+
+use super::{is_elsewhere, named, page, row, short};
+use crate::cli::{ListArgs, ShowArgs, WorkersArgs};
+use crate::commands::show;
+use crate::error::CliError;
+use crate::fleet::Hub;
+use crate::output::story::{self, Detail};
+use crate::output::{Format, json as print, one_line, plain, style};
+
+const PAGE: usize = 100;
+const EVENTS: usize = 500;
+
+pub(super) async fn list(hub: &Hub, args: &ListArgs) -> Result<u8, CliError> {
+    is_elsewhere(args.dir.as_deref())?;
+    let (mut rows, mut cursor) = (Vec::new(), None);
+    while rows.len() < args.limit {
+        let wanted = PAGE.min(args.limit - rows.len()).max(1);
+        let page = page(hub, &[], wanted, cursor).await?;
+        let open = |row: &TaskRow| !args.open || !row.state.is_terminal();
+        rows.extend(page.tasks.into_iter().filter(open));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    rows.truncate(args.limit);
+    match args.format {
+        Format::Json => print::print(&rows.iter().map(summary).collect::<Vec<_>>()),
+        Format::Jsonl => rows.iter().for_each(|row| print::print(&summary(row))),
+        Format::Human if rows.is_empty() => anstream::println!("no tasks"),
+        Format::Human => rows
+            .iter()
+            .for_each(|row| anstream::println!("{}", line(row))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+/// A row as a hub gives it, with the words of a local list beside.
+fn summary(row: &TaskRow) -> Value {
+    let mut told = serde_json::to_value(row).unwrap_or_default();
+    told["run_id"] = json!(row.task_id);
+    told["last_seq"] = json!(row.last_event_seq);
+    told["standing"] = json!(match row.state {
+        TaskState::NeedsReview => "awaiting_review",
+        state if state.is_terminal() => "finished",
+        _ => "open",
+    });
+    told
+}
+
+fn line(row: &TaskRow) -> String {
+    const WIDTH: usize = 21;
+    let when = row
+        .created_at
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M");
+    let ended = row.outcome.filter(|_| row.state.is_terminal());
+    let word = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
+    let word = format!("{:WIDTH$}", word.replace('_', " "));
+    let word = match row.state {
+        TaskState::Succeeded => style::good(word),
+        state if state.is_terminal() => style::bad(word),
+        _ => style::warning(word),
+    };
+    let attempts = format!("{}/{}", row.attempts, row.max_attempts);
+    format!(
+        "{}  {when}  {word}  {attempts:>5}  {:<10}  {:<18}  {}",
+        style::strong(short(row.task_id)),
+        one_line(row.agent.as_deref().unwrap_or("-"), 10),
+        cost(row.cost),
+        one_line(&row.description, 60),
+    )
+}
+
+pub(super) async fn show(hub: &Hub, args: &ShowArgs) -> Result<u8, CliError> {
+    let task = named(hub, &args.run).await?;
+    let mut state = State::default();
+    let mut after = 0;
+    loop {
+        let query = [("after", after.to_string()), ("limit", EVENTS.to_string())];
+        let page: JournalPage = hub.get(&format!("/tasks/{task}/journal"), &query).await?;
+        for event in &page.events {
+            if args.format == Format::Jsonl {
+                print::print(event);
+            }
+            if let Ok(envelope) = serde_json::from_value::<Envelope>(event.clone()) {
+                state = evolve(state, &envelope);
+            }
+        }
+        match page.next {
+            Some(next) if next > after => after = next,
+            _ => break,
+        }
+    }
+    if args.format == Format::Jsonl {
+        return Ok(exit_code::VERIFIED);
+    }
+    if let Some(run) = &state.run {
+        return of_run(hub, args, task, run).await;
+    }
+    let row = row(hub, task).await?;
+    match args.format {
+        Format::Human => {
+            anstream::println!("{}", line(&row));
+            for said in row.reason.iter().chain(&row.unplaceable) {
+                anstream::println!("  {}", plain(said));
+            }
+        }
+        Format::Json | Format::Jsonl => print::print(&row),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+async fn of_run(hub: &Hub, args: &ShowArgs, task: TaskId, run: &Run) -> Result<u8, CliError> {
+    let attempt = args
+        .attempt
+        .map(|number| show::attempt(run, number))
+        .transpose()?;
+    let file = match attempt {
+        Some(attempt) if args.check.is_some() || args.transcript => {
+            Some(show::output_of(attempt, args.check)?.file.clone())
+        }
+        Some(attempt) if args.diff => Some(format!("attempt-{}.patch", attempt.run_number)),
+        None if args.diff => Some("result.patch".to_owned()),
+        _ => None,
+    };
+    if let Some(name) = file {
+        let path = format!("/tasks/{task}/files/content");
+        let bytes = hub.bytes(&path, &[("name", name.clone())]).await;
+        let bytes = bytes.map_err(|error| {
+            if error.is_missing() {
+                CliError::usage(format!("the hub has no `{name}` of this task"))
+            } else {
+                error.into()
+            }
+        })?;
+        show::print_bytes(&bytes);
+        return Ok(exit_code::VERIFIED);
+    }
+    let detail = Detail {
+        attempt: args.attempt,
+        prompt: args.prompt,
+    };
+    match args.format {
+        Format::Human => anstream::print!("{}", story::human(run, detail)),
+        Format::Json | Format::Jsonl => print::print(&story::machine(run, detail)),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+pub(super) async fn workers(hub: &Hub, args: &WorkersArgs) -> Result<u8, CliError> {
+    let page: WorkerPage = hub.get("/workers", &[]).await?;
+    match args.format {
+        Format::Json => print::print(&page.workers),
+        Format::Jsonl => page.workers.iter().for_each(print::print),
+        Format::Human if page.workers.is_empty() => anstream::println!("no workers"),
+        Format::Human => page
+            .workers
+            .iter()
+            .for_each(|worker| anstream::println!("{}", worker_line(worker))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn worker_line(worker: &WorkerRow) -> String {
+    let word = match (worker.connected, worker.draining) {
+        (true, false) => style::good(format!("{:10}", "connected")),
+        (true, true) => style::warning(format!("{:10}", "draining")),
+        (false, _) => style::bad(format!("{:10}", "gone")),
+    };
+    let seen = worker
+        .last_seen_at
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S");
+    format!(
+        "{}  {word}  {}/{} at work  {:<20}  seen {seen}",
+        style::strong(format!("{:<24}", one_line(&worker.worker, 40))),
+        worker.tasks.len(),
+        worker.slots,
+        one_line(&worker.labels.join(","), 40),
+    )
+}

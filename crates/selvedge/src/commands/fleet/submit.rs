@@ -1,0 +1,188 @@
+//! Handing a task in.
+
+use selvedge_core::fleet::SubmitAnswer;
+use selvedge_core::model::{Budget, Deliver, MicroUsd, RunSpec, Step, StepKind, Task};
+
+use super::{follow, short};
+use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
+use crate::commands::notice;
+use crate::commands::task_file::read_task;
+use crate::error::CliError;
+use crate::fleet::Hub;
+use crate::output::{Format, Output, json, plain, style};
+use selvedge_core::model::exit_code;
+
+/// What `selvedge run` gives a task that says nothing else.
+const RETRIES_OF_RUN: u32 = 2;
+
+pub(super) async fn submit(hub: &Hub, args: &SubmitArgs) -> Result<u8, CliError> {
+    let mut task = asked(args.task.as_deref(), args.file.as_deref())?;
+    put(&mut task.repository, args.repo.clone());
+    put(&mut task.revision, args.rev.clone());
+    put(&mut task.workspace, args.workspace.clone());
+    put(&mut task.agent, args.agent.clone());
+    put(&mut task.max_verification_retries, args.retries);
+    put(&mut task.verification_tier, args.tier);
+    put(&mut task.priority, args.priority);
+    put(&mut task.deliver, args.deliver.map(deliver));
+    checks(&mut task, &args.checks);
+    if !args.labels.is_empty() {
+        task.labels.clone_from(&args.labels);
+    }
+    let answer = hand_in(hub, &task, args.idempotency_key.as_deref()).await?;
+    if args.watch {
+        said(&answer);
+        return follow::follow(hub, answer.task_id, &Output::from(args.format)).await;
+    }
+    match args.format {
+        Format::Human => {
+            warn(&answer);
+            let again = if answer.repeated { " (again)" } else { "" };
+            anstream::println!(
+                "{}{again}: {}\n  {} selvedge watch {}",
+                answer.state.as_str(),
+                answer.task_id,
+                style::dim("live:"),
+                short(answer.task_id)
+            );
+        }
+        Format::Json | Format::Jsonl => json::print(&answer),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
+    refuse_local(args)?;
+    let mut task = asked(args.task.as_deref(), args.file.as_deref())?;
+    put(&mut task.repository, args.repo.clone());
+    put(&mut task.revision, args.rev.clone());
+    put(&mut task.agent, args.agent.clone());
+    put(&mut task.max_verification_retries, args.retries);
+    task.max_verification_retries.get_or_insert(RETRIES_OF_RUN);
+    put(&mut task.verification_tier, args.tier);
+    checks(&mut task, &args.checks);
+    task.skip_verification |= args.no_verify;
+    if args.push {
+        task.deliver = Some(Deliver::Branch);
+    }
+    if let Some(cost) = args.max_cost {
+        let cost = MicroUsd::from_usd(cost)
+            .ok_or_else(|| CliError::usage(format!("{cost} is no amount of money")))?;
+        task.budget = Some(Budget {
+            cost_micro_usd: Some(cost),
+            ..task.budget.unwrap_or_default()
+        });
+    }
+    let answer = hand_in(hub, &task, None).await?;
+    said(&answer);
+    follow::follow(hub, answer.task_id, &Output::from(args.format)).await
+}
+
+/// What says how this machine works, not what is to be done.
+fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
+    let reports = &args.reports;
+    let told = [
+        ("--agent-cmd", args.agent_cmd.is_some()),
+        ("--escalate", !args.escalate.is_empty()),
+        ("--judge", !args.judges.is_empty()),
+        ("--executions", args.executions.is_some()),
+        ("--timeout", args.timeout.is_some()),
+        (
+            "--verification-timeout",
+            args.verification_timeout.is_some(),
+        ),
+        ("--baseline", args.baseline.is_some()),
+        ("--max-turns", args.max_turns.is_some()),
+        ("--dir", args.dir.is_some()),
+        ("--worktree", args.worktree),
+        ("--clean", args.clean),
+        ("--junit", reports.junit.is_some()),
+        ("--sarif", reports.sarif.is_some()),
+        ("--markdown", reports.markdown.is_some()),
+        ("--step-summary", reports.step_summary),
+        ("--annotations", !reports.annotations.is_empty()),
+        ("--attest", reports.attest.is_some()),
+    ];
+    let told: Vec<&str> = told
+        .iter()
+        .filter(|(_, is)| *is)
+        .map(|(name, _)| *name)
+        .collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "{} cannot be said of a task on a hub: its workers' settings, and the repository's, say it",
+        told.join(", ")
+    )))
+}
+
+async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnswer, CliError> {
+    if task.description.trim().is_empty() && task.command.is_none() {
+        return Err(CliError::usage("the task is empty").hint(
+            "say what is to be done: selvedge submit --repo URL \"fix the flaky login test\"",
+        ));
+    }
+    if task.repository.is_none() && task.workspace.is_none() {
+        return Err(CliError::usage("where is it to be done?")
+            .hint("name a git repository that workers can clone: --repo URL")
+            .hint("or a folder that the workers have, and allow: --workspace PATH (submit)"));
+    }
+    if let Some(retries) = task.max_verification_retries
+        && retries > RunSpec::MAX_RETRIES
+    {
+        return Err(CliError::usage(format!(
+            "{retries} retries are more than the cap of {}",
+            RunSpec::MAX_RETRIES
+        )));
+    }
+    let headers: Vec<_> = key
+        .map(|key| ("idempotency-key", key.to_owned()))
+        .into_iter()
+        .collect();
+    Ok(hub.post("/tasks", task, &headers).await?)
+}
+
+fn asked(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, CliError> {
+    match (text, file) {
+        (None, Some(path)) => read_task(path),
+        (text, _) => Ok(Task {
+            description: text.unwrap_or_default().to_owned(),
+            ..Task::default()
+        }),
+    }
+}
+
+fn put<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}
+
+fn checks(task: &mut Task, checks: &[String]) {
+    if !checks.is_empty() {
+        let steps = checks
+            .iter()
+            .map(|check| Step::new(StepKind::Command, check));
+        task.verification_steps = Some(steps.collect());
+    }
+}
+
+const fn deliver(to: DeliverTo) -> Deliver {
+    match to {
+        DeliverTo::Patch => Deliver::Patch,
+        DeliverTo::Branch => Deliver::Branch,
+    }
+}
+
+fn warn(answer: &SubmitAnswer) {
+    for warning in &answer.warnings {
+        notice(&plain(warning));
+    }
+}
+
+/// Where to find it again, for people who watch.
+fn said(answer: &SubmitAnswer) {
+    warn(answer);
+    anstream::eprintln!("{}", style::dim(format!("task {}", answer.task_id)));
+}

@@ -1,0 +1,121 @@
+//! Making, listing and ending a hub's tokens.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use selvedge_core::fleet::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
+use selvedge_core::model::exit_code;
+
+use crate::cli::{ScopeWord, TokensArgs, TokensCommand};
+use crate::error::CliError;
+use crate::fleet::Hub;
+use crate::output::{Format, json, one_line, style};
+
+pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError> {
+    match &args.command {
+        None => list(hub, args.format).await,
+        Some(TokensCommand::Add {
+            name,
+            scopes,
+            days,
+            out,
+        }) => {
+            let lasts = days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
+            let request = TokenRequest {
+                name: name.clone(),
+                scopes: scopes.iter().map(|word| scope(*word)).collect(),
+                expires_at: lasts.map(|lasts| Timestamp::now() + lasts),
+            };
+            let issued: IssuedToken = hub.post("/tokens", &request, &[]).await?;
+            say(&issued, out.as_deref(), args.format)
+        }
+        Some(TokensCommand::Revoke { id }) => {
+            if !id
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || it == b'-')
+            {
+                return Err(CliError::usage(format!("`{id}` is no token's id"))
+                    .hint("`selvedge tokens` lists them"));
+            }
+            hub.delete(&format!("/tokens/{id}")).await?;
+            if args.format == Format::Human {
+                anstream::println!("revoked: {id}");
+            }
+            Ok(exit_code::VERIFIED)
+        }
+    }
+}
+
+async fn list(hub: &Hub, format: Format) -> Result<u8, CliError> {
+    let page: TokenPage = hub.get("/tokens", &[]).await?;
+    match format {
+        Format::Json => json::print(&page.tokens),
+        Format::Jsonl => page.tokens.iter().for_each(json::print),
+        Format::Human => page
+            .tokens
+            .iter()
+            .for_each(|row| anstream::println!("{}", line(row))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn line(row: &TokenRow) -> String {
+    let scopes: Vec<&str> = row.scopes.iter().map(|scope| scope.as_str()).collect();
+    let stands = match (row.revoked_at, row.expires_at) {
+        (Some(_), _) => style::bad("revoked"),
+        (None, Some(at)) if at <= Timestamp::now() => style::bad("ended"),
+        (None, Some(at)) => style::good(format!("until {}", at.strftime("%Y-%m-%d"))),
+        (None, None) => style::good("stands"),
+    };
+    let used = row.last_used_at.map_or_else(
+        || "never used".to_owned(),
+        |at| format!("used {}", at.strftime("%Y-%m-%d %H:%M")),
+    );
+    format!(
+        "{}  {:<24}  {:<20}  {stands}  {}",
+        style::strong(&row.id),
+        one_line(&row.name, 24),
+        scopes.join(","),
+        style::dim(used),
+    )
+}
+
+fn say(issued: &IssuedToken, out: Option<&Path>, format: Format) -> Result<u8, CliError> {
+    if let Some(path) = out {
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create_new(true).mode(0o600).open(path);
+        let written = opened.and_then(|mut file| {
+            writeln!(file, "{}", issued.token)?;
+            file.sync_all()
+        });
+        written.map_err(|error| {
+            CliError::infrastructure(format!("cannot write {}: {error}", path.display())).hint(
+                format!(
+                    "it was made all the same: selvedge tokens revoke {}",
+                    issued.row.id
+                ),
+            )
+        })?;
+    }
+    match (format, out) {
+        (Format::Human, None) => anstream::println!("{}", issued.token),
+        (Format::Human, Some(path)) => {
+            anstream::println!("{}: in {}", issued.row.id, path.display());
+        }
+        (_, None) => json::print(issued),
+        (_, Some(_)) => json::print(&issued.row),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+const fn scope(word: ScopeWord) -> Scope {
+    match word {
+        ScopeWord::Read => Scope::Read,
+        ScopeWord::Submit => Scope::Submit,
+        ScopeWord::Worker => Scope::Worker,
+        ScopeWord::Admin => Scope::Admin,
+    }
+}

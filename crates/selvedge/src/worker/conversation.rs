@@ -1,0 +1,267 @@
+//! One connection's exchange with the hub: hello, renewals, offers, acknowledgements.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use selvedge_core::fleet::{
+    HeldAnswer, HeldVerdict, HubMessage, LeaseKey, RefusalCode, Timing, WorkerMessage,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+
+use super::link::{Identity, News, Outgoing, Writer, read};
+
+/// How long a hub may take to answer `hello`.
+const WELCOME_WITHIN: Duration = Duration::from_secs(20);
+
+/// How a connection ended.
+pub(super) enum Ended {
+    /// It broke off.
+    Broken(String),
+    /// Nobody listens to us any more.
+    Over,
+}
+
+/// One connection.
+pub(super) struct Conversation<'a> {
+    /// Its number.
+    connection: u64,
+    identity: &'a Identity,
+    news: &'a mpsc::Sender<News>,
+    timing: Timing,
+    /// Renewals that were sent and not answered: when each was.
+    renewals: BTreeMap<u64, Instant>,
+    renewal: u64,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn new(
+        connection: u64,
+        identity: &'a Identity,
+        news: &'a mpsc::Sender<News>,
+    ) -> Self {
+        Self {
+            connection,
+            identity,
+            news,
+            timing: Timing::default(),
+            renewals: BTreeMap::new(),
+            renewal: 0,
+        }
+    }
+
+    /// Speaks for as long as the connection holds.
+    pub(super) async fn hold<S>(
+        &mut self,
+        socket: WebSocketStream<S>,
+        outgoing: &mut mpsc::Receiver<Outgoing>,
+    ) -> Ended
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sink, mut stream) = socket.split();
+        let writer = Writer::new(sink);
+        if let Err(why) = self.greet(&writer, &mut stream).await {
+            return Ended::Broken(why);
+        }
+        if self
+            .news
+            .send(News::Connected(self.connection))
+            .await
+            .is_err()
+        {
+            return Ended::Over;
+        }
+        let mut renew = tokio::time::interval(self.timing.renew_every());
+        renew.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                _ = renew.tick() => {
+                    if let Err(why) = self.renew(&writer) {
+                        return Ended::Broken(why);
+                    }
+                }
+                frame = read(&mut stream) => match frame {
+                    None => return Ended::Broken("the hub closed the session".to_owned()),
+                    Some(Err(why)) => return Ended::Broken(why),
+                    Some(Ok(text)) => {
+                        if let Some(ended) = self.hear(&text).await {
+                            return ended;
+                        }
+                    }
+                },
+                (frame, room) = async { (outgoing.recv().await, writer.room().await) } => {
+                    let (Some(frame), Some(room)) = (frame, room) else {
+                        return Ended::Broken("the hub takes nothing more".to_owned());
+                    };
+                    if frame.connection == self.connection {
+                        room.send(frame.text);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn greet<S>(&mut self, writer: &Writer, stream: &mut S) -> Result<(), String>
+    where
+        S: futures_util::Stream<
+                Item = Result<
+                    tokio_tungstenite::tungstenite::Message,
+                    tokio_tungstenite::tungstenite::Error,
+                >,
+            > + Unpin,
+    {
+        let mut hello = self.identity.hello.clone();
+        let lanes = self.identity.lanes.all();
+        let lanes = lanes.iter().filter(|lane| lane.standing().lost.is_none());
+        hello.held = lanes.map(|lane| lane.held()).collect();
+        let sent = Instant::now();
+        writer.urgent(&WorkerMessage::Hello(hello));
+        let until = tokio::time::Instant::now() + WELCOME_WITHIN;
+        loop {
+            let frame = tokio::time::timeout_at(until, read(stream));
+            let frame = frame
+                .await
+                .map_err(|_| "the hub does not answer".to_owned())?;
+            let text = frame.ok_or("the hub closed the session")??;
+            let Ok(message) = serde_json::from_str::<HubMessage>(&text) else {
+                continue;
+            };
+            if let HubMessage::Welcome {
+                ttl_ms, answers, ..
+            } = message
+            {
+                self.timing = Timing::of_ttl(Duration::from_millis(ttl_ms.max(1)));
+                for answer in answers {
+                    self.answered(answer, sent, true);
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    fn renew(&mut self, writer: &Writer) -> Result<(), String> {
+        let late = self.timing.renew_every() * 2;
+        if self.renewals.values().any(|sent| sent.elapsed() > late) {
+            return Err("the hub does not answer".to_owned());
+        }
+        let lanes = self.identity.lanes.all();
+        let leases = lanes.iter().filter(|lane| {
+            let standing = lane.standing();
+            standing.accepted && standing.lost.is_none() && standing.connection == self.connection
+        });
+        let leases = leases.map(|lane| lane.lease.clone()).collect();
+        self.renewal += 1;
+        let id = self.renewal;
+        self.renewals.insert(id, Instant::now());
+        if writer.urgent(&WorkerMessage::Renew { id, leases }) {
+            Ok(())
+        } else {
+            Err("the hub takes nothing more".to_owned())
+        }
+    }
+
+    async fn hear(&mut self, text: &str) -> Option<Ended> {
+        // What cannot be read is of a later release, or no message of a hub's.
+        let message: HubMessage = serde_json::from_str(text).ok()?;
+        let news = match message {
+            HubMessage::TaskAssign(assign) => News::Offer(assign, self.connection),
+            HubMessage::Drain { .. } => News::Drain,
+            HubMessage::Ack { key, seq } => {
+                self.acknowledged(key, seq);
+                return None;
+            }
+            HubMessage::Refused {
+                key,
+                seq,
+                code,
+                detail,
+            } => {
+                self.refused(key, seq, code, &detail);
+                return None;
+            }
+            HubMessage::Renewed { id, answers } => {
+                if let Some(sent) = self.renewals.remove(&id) {
+                    self.renewals.retain(|earlier, _| *earlier > id);
+                    for answer in answers {
+                        self.answered(answer, sent, false);
+                    }
+                }
+                return None;
+            }
+            HubMessage::Cancel { key, reason } => {
+                if let Some(lane) = self.identity.lanes.get(key) {
+                    lane.change(|standing| standing.cancel = Some(reason));
+                }
+                return None;
+            }
+            HubMessage::Welcome { .. } | HubMessage::Unknown => return None,
+        };
+        self.news.send(news).await.is_err().then_some(Ended::Over)
+    }
+
+    fn acknowledged(&self, key: LeaseKey, seq: u64) {
+        let fence_after = self.timing.fence_after();
+        let Some(lane) = self.identity.lanes.get(key) else {
+            return;
+        };
+        lane.change(|standing| {
+            if seq == 0 && standing.accepted {
+                // Said twice; the fence may have been moved since.
+            } else if seq == 0 {
+                standing.accepted = true;
+                standing.connection = self.connection;
+                // The acceptance was sent after the offer was taken down, which is when it was asked.
+                let asked = standing.fence_at.unwrap_or_else(Instant::now);
+                standing.fence_at = Some(asked + fence_after);
+            } else {
+                standing.next_seq = standing.next_seq.max(seq.saturating_add(1));
+            }
+        });
+    }
+
+    fn refused(&self, key: LeaseKey, seq: u64, code: RefusalCode, detail: &str) {
+        let Some(lane) = self.identity.lanes.get(key) else {
+            return;
+        };
+        lane.change(|standing| match code {
+            // An entry was lost with an earlier connection: those from there on are sent again.
+            RefusalCode::Gap | RefusalCode::MissingBlob => standing.again += 1,
+            code => {
+                let lost = format!("the hub refuses entry {seq}: {code:?}: {detail}");
+                standing.lost.get_or_insert(lost);
+            }
+        });
+    }
+
+    fn answered(&self, answer: HeldAnswer, sent: Instant, hello: bool) {
+        let Some(lane) = self.identity.lanes.get(answer.key) else {
+            return;
+        };
+        let fence_at = sent + self.timing.fence_after();
+        lane.change(|standing| match answer.verdict {
+            HeldVerdict::Keep {
+                next_seq, cancel, ..
+            } => {
+                standing.fence_at = standing.fence_at.max(Some(fence_at));
+                standing.accepted = true;
+                standing.connection = self.connection;
+                if hello {
+                    standing.next_seq = next_seq;
+                } else {
+                    standing.next_seq = standing.next_seq.max(next_seq);
+                }
+                if cancel.is_some() {
+                    standing.cancel = cancel;
+                }
+            }
+            HeldVerdict::Abort { reason } => {
+                standing.connection = self.connection;
+                standing.lost.get_or_insert(reason);
+            }
+        });
+    }
+}

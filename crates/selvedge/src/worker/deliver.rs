@@ -1,0 +1,57 @@
+//! What is handed in at a task's end: its result, the work as a patch, and as a branch where that is wanted.
+
+use selvedge_core::fleet::{TaskAssign, TaskResult};
+use selvedge_core::machine::Run;
+use selvedge_core::model::{Deliver, Outcome};
+
+use super::place::Place;
+use super::pump::Upload;
+use super::stream::kept;
+
+/// The result, with what was made as a patch, and as a branch where that is wanted.
+pub(super) fn delivered(
+    assign: &TaskAssign,
+    place: &Place,
+    run: &Run,
+) -> (TaskResult, Vec<Upload>) {
+    let mut result = TaskResult::from(run.result());
+    if !place.is_clone() || run.attempts.is_empty() {
+        return (result, Vec::new());
+    }
+    let id = assign.lease.task_id;
+    let push = assign.task.deliver == Some(Deliver::Branch)
+        && matches!(result.outcome, Outcome::Verified | Outcome::Unchecked);
+    let message = message(run);
+    let files = tokio::task::block_in_place(|| {
+        match place.commit(id, &message) {
+            Err(error) => result.warnings.push(format!("there is no patch: {error}")),
+            Ok(None) => {}
+            Ok(Some((made, patch))) => {
+                if push {
+                    match place.push(&made) {
+                        Ok(()) => {
+                            result.branch = Some(made.branch);
+                            result.commit = Some(made.commit);
+                        }
+                        Err(error) => result
+                            .warnings
+                            .push(format!("the branch could not be pushed: {error}")),
+                    }
+                }
+                return kept("result.patch", &patch, &place.run_dir())
+                    .into_iter()
+                    .collect();
+            }
+        }
+        Vec::new()
+    });
+    (result, files)
+}
+
+fn message(run: &Run) -> String {
+    let lines = run.spec.description.lines().map(str::trim);
+    let title = lines.into_iter().find(|line| !line.is_empty());
+    let title: String = title.unwrap_or("Work").chars().take(72).collect();
+    let (outcome, reason) = run.conclusion();
+    format!("{title}\n\n{}: {reason}\n", outcome.as_str())
+}

@@ -1,0 +1,118 @@
+//! Sends a lease's entries to the hub in their order, their files first, and again from where the hub
+//! stands whenever the connection is a new one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::fleet::FileRef;
+use selvedge_store::OutboxEntry;
+use serde::{Deserialize, Serialize};
+
+use super::desk::{Desk, DeskError};
+use super::lane::Lane;
+use super::link::Link;
+use crate::fleet::Hub;
+
+/// Entries that may be on their way.
+pub(super) const WINDOW: u64 = 64;
+/// Entries read at once.
+const PAGE: usize = 16;
+/// How long an upload that failed waits before it is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A file to be uploaded before its entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Upload {
+    pub(super) path: PathBuf,
+    pub(super) file: FileRef,
+}
+
+/// What sends.
+#[derive(Debug, Clone)]
+pub(super) struct Pump {
+    pub(super) hub: Hub,
+    pub(super) link: Link,
+    pub(super) desk: Desk,
+    pub(super) lane: Arc<Lane>,
+}
+
+impl Pump {
+    /// Sends until the lease is over; then what is left is sent once more, as late evidence.
+    pub(super) async fn run(self) -> Result<(), DeskError> {
+        let mut watch = self.lane.watch();
+        let (mut connection, mut again, mut next, mut forgotten) = (0, 0, 1, 0);
+        loop {
+            let standing = watch.borrow_and_update().clone();
+            if standing.lost.is_some() {
+                return self.late(standing.next_seq).await;
+            }
+            if standing.next_seq > forgotten + 1 {
+                forgotten = standing.next_seq - 1;
+                let (key, seq) = (self.lane.key(), forgotten);
+                self.desk.with(move |it| it.acknowledged(key, seq)).await?;
+            }
+            if standing.connection != connection || standing.again != again {
+                (connection, again) = (standing.connection, standing.again);
+                next = standing.next_seq;
+            }
+            next = next.max(standing.next_seq);
+            if connection > 0 && standing.accepted && next < standing.next_seq + WINDOW {
+                let (key, from) = (self.lane.key(), next);
+                let page = self
+                    .desk
+                    .with(move |it| it.entries(key, from, PAGE))
+                    .await?;
+                if !page.is_empty() {
+                    for entry in page {
+                        let seq = entry.seq;
+                        if !self.send(connection, entry).await {
+                            break;
+                        }
+                        next = seq + 1;
+                    }
+                    continue;
+                }
+            }
+            tokio::select! {
+                changed = watch.changed() => if changed.is_err() { return Ok(()) },
+                () = self.lane.written.notified() => {}
+            }
+        }
+    }
+
+    /// `false` when its files could not be sent now.
+    async fn send(&self, connection: u64, entry: OutboxEntry) -> bool {
+        let uploads: Vec<Upload> = serde_json::from_str(&entry.files).unwrap_or_default();
+        for upload in uploads {
+            match self.hub.upload(&upload.path, &upload.file).await {
+                Ok(()) => {}
+                Err(error) if error.passes() => {
+                    tokio::time::sleep(PAUSE).await;
+                    return false;
+                }
+                // A file that is gone, or that the hub will not have, cannot be waited for: the hub
+                // refuses the entry, and the lease with it.
+                Err(_) => break,
+            }
+        }
+        self.link.send_text(connection, entry.message).await;
+        true
+    }
+
+    /// What a lease that is over had left to say: what it cost still counts.
+    async fn late(&self, from: u64) -> Result<(), DeskError> {
+        let key = self.lane.key();
+        let page = self
+            .desk
+            .with(move |it| it.entries(key, from, 4 * PAGE))
+            .await?;
+        let connection = self.lane.standing().connection;
+        if connection > 0 {
+            for entry in page {
+                self.link.send_text(connection, entry.message).await;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Going on with what another worker began: the journal that the hub has, and the trees that it named.
+//!
+//! The tree with which the open attempt began is put together from a fresh clone and what was uploaded. Where
+//! that cannot be, the next attempt begins from the fresh clone, and this is said.
+
+use selvedge_core::fleet::{FileRef, JournalPage};
+use selvedge_core::machine::Run;
+use selvedge_core::model::{EffectKind, Envelope, TaskId, TreeId};
+use selvedge_engine::workspace;
+
+use super::place::{Ground, Place};
+use crate::fleet::{Hub, HubError};
+
+/// Events fetched at once.
+const PAGE: usize = 500;
+
+/// A journal as the hub has it.
+pub(super) struct Fetched {
+    pub(super) raw: Vec<String>,
+    pub(super) events: Vec<Envelope>,
+}
+
+/// A task's files, as the hub lists them.
+#[derive(serde::Deserialize)]
+struct FilePage {
+    files: Vec<FileRef>,
+}
+
+/// What was taken over.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    pub(super) is_so: bool,
+    pub(super) notes: Vec<String>,
+}
+
+/// Fetches a task's journal.
+pub(super) async fn journal(hub: &Hub, task: TaskId) -> Result<Fetched, HubError> {
+    let (mut raw, mut events, mut after) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let query = [("after", after.to_string()), ("limit", PAGE.to_string())];
+        let page: JournalPage = hub.get(&format!("/tasks/{task}/journal"), &query).await?;
+        for event in page.events {
+            raw.push(event.to_string());
+            let envelope: Envelope = serde_json::from_value(event)
+                .map_err(|error| HubError::Nonsense(error.to_string()))?;
+            events.push(envelope);
+        }
+        match page.next {
+            Some(next) if next > after => after = next,
+            _ => return Ok(Fetched { raw, events }),
+        }
+    }
+}
+
+impl Inherited {
+    /// Brings the trees here that the run may want, and makes the open attempt one that was cut off: it was
+    /// at work on another machine, and what it had done there is gone.
+    pub(super) async fn trees(
+        &mut self,
+        hub: &Hub,
+        task: TaskId,
+        place: &Place,
+        ground: &Ground,
+        run: &mut Run,
+    ) -> Result<(), HubError> {
+        cut_off(run);
+        if !run.spec.snapshots {
+            return Ok(());
+        }
+        let Ok(Some(workspace)) = place.workspace(ground) else {
+            return Ok(());
+        };
+        let fresh = {
+            let workspace = workspace.clone();
+            tokio::task::block_in_place(move || workspace.snapshot("taken over"))
+        };
+        let Ok(fresh) = fresh else {
+            return Ok(());
+        };
+        let FilePage { files } = hub.get(&format!("/tasks/{task}/files"), &[]).await?;
+        for tree in wanted(run) {
+            let Ok(id) = workspace::TreeId::parse(tree.as_str()) else {
+                continue;
+            };
+            let here = tokio::task::block_in_place(|| workspace.contains(&id));
+            if here.unwrap_or(false) {
+                continue;
+            }
+            let name = format!("tree/{tree}");
+            let Some(file) = files.iter().find(|file| file.name == name) else {
+                continue;
+            };
+            let pack = match hub.bytes(&format!("/blobs/{}", file.hash), &[]).await {
+                Ok(pack) => pack,
+                Err(error) if error.passes() => return Err(error),
+                // Kept no longer.
+                Err(_) => continue,
+            };
+            let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &id));
+            if let Err(error) = unpacked {
+                self.notes
+                    .push(format!("a tree could not be taken over: {error}"));
+            }
+        }
+        let is_here = |tree: &TreeId| {
+            let tree = workspace::TreeId::parse(tree.as_str());
+            tree.is_ok_and(|tree| {
+                tokio::task::block_in_place(|| workspace.contains(&tree)).unwrap_or(false)
+            })
+        };
+        let begin_from = run.attempts.last().and_then(|it| it.from_tree.clone());
+        let start = run.start_tree.as_ref().is_none_or(&is_here);
+        if !start || begin_from.as_ref().is_some_and(|tree| !is_here(tree)) {
+            self.notes.push(
+                "what earlier attempts left is not here: the next one begins from a fresh clone"
+                    .to_owned(),
+            );
+            let fresh = TreeId::new(fresh.tree.as_str());
+            for attempt in &mut run.attempts {
+                attempt.from_tree = attempt.from_tree.take().filter(&is_here);
+                attempt.tree = attempt.tree.take().filter(&is_here);
+            }
+            if run.start_tree.is_some() {
+                run.start_tree = Some(fresh.clone());
+            }
+            run.current_tree = Some(fresh);
+        }
+        // A review's next attempt begins at once, from what stands there.
+        if run.review.is_some()
+            && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_here(tree))
+            && let Ok(tree) = workspace::TreeId::parse(tree.as_str())
+            && let Err(error) = tokio::task::block_in_place(|| workspace.restore(&tree))
+        {
+            self.notes.push(format!(
+                "the reviewed tree could not be put in place: {error}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The open attempt's session counts as started, wherever it stood.
+fn cut_off(run: &mut Run) {
+    let Some(open) = run.open_attempt().map(|it| it.run_number) else {
+        return;
+    };
+    let id = run.pending.first().map(|it| it.id);
+    run.pending.clear();
+    run.pending
+        .extend(id.map(|id| selvedge_core::machine::Pending {
+            id,
+            kind: EffectKind::Execute { run_number: open },
+            started: true,
+        }));
+}
+
+fn wanted(run: &Run) -> Vec<TreeId> {
+    let mut trees: Vec<TreeId> = run
+        .attempts
+        .iter()
+        .flat_map(|attempt| [attempt.from_tree.clone(), attempt.tree.clone()])
+        .flatten()
+        .chain(run.start_tree.clone())
+        .chain(run.current_tree.clone())
+        .collect();
+    trees.sort();
+    trees.dedup();
+    trees
+}

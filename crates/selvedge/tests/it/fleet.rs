@@ -1,0 +1,6 @@
+//! A hub, workers and clients, all of them the real binary: what is submitted is carried out, whoever of
+//! them is killed meanwhile.
+
+mod losses;
+mod stage;
+mod whole;

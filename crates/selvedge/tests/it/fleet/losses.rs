@@ -1,0 +1,94 @@
+//! Whoever is killed: the task comes to its end, no number is given out twice, and no attempt that was cut
+//! off is charged.
+
+use super::stage::Fleet;
+use crate::stage::wait_for;
+
+/// Waits in its first attempt until somebody lets it go on; says on a ledger that it was there.
+const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
+touch "$root/began-$SELVEDGE_RUN_NUMBER"
+while ! test -e "$root/go"; do sleep 0.05; done
+echo good > out"#;
+
+fn ledger(fleet: &Fleet) -> Vec<String> {
+    let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_worker_that_was_killed_goes_on_where_it_stood() {
+    let fleet = Fleet::new(WAITS);
+    let worker = fleet.worker("one");
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    worker.kill();
+    worker.wait();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    let _again = fleet.worker("one");
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(
+        out.json()["verification_attempts"],
+        1,
+        "a crash is not charged"
+    );
+    assert_eq!(fleet.closings(&task), ["interrupted", "report"]);
+    assert_eq!(ledger(&fleet), ["1", "2"]);
+}
+
+#[test]
+fn a_hub_that_was_killed_is_waited_for() {
+    let mut fleet = Fleet::new(WAITS);
+    let _worker = fleet.worker("one");
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    let watching = fleet
+        .command(&["watch", &task, "--format", "jsonl"])
+        .spawn();
+    watching.wait_for_stdout("effect_started");
+    let hub = fleet.hub.take().unwrap();
+    hub.kill();
+    hub.wait();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    fleet.start_hub();
+    let out = watching.wait();
+    out.assert_code(0);
+    let seen = out.jsonl();
+    let numbers: Vec<u64> = seen.iter().filter_map(|it| it["seq"].as_u64()).collect();
+    assert_eq!(
+        numbers,
+        (1..=numbers.len() as u64).collect::<Vec<_>>(),
+        "each event once"
+    );
+    assert_eq!(fleet.closings(&task), ["report"]);
+    assert_eq!(ledger(&fleet), ["1"]);
+}
+
+#[test]
+fn another_worker_takes_over_from_the_tree_that_the_attempt_began_with() {
+    let fleet = Fleet::new(
+        r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
+if test "$SELVEDGE_RUN_NUMBER" = 1; then echo first > kept; exit 0; fi
+touch "$root/began-$SELVEDGE_RUN_NUMBER"
+while ! test -e "$root/go"; do sleep 0.05; done
+echo good > out"#,
+    );
+    let one = fleet.worker("one");
+    let task = fleet.submit(
+        "grep -q good out && grep -q first kept",
+        &["--retries", "1"],
+    );
+    wait_for(&fleet.env.root().join("began-2"));
+    let _two = fleet.worker("two");
+    one.kill();
+    one.wait();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(out.json()["verification_attempts"], 2);
+    assert_eq!(fleet.closings(&task), ["report", "interrupted", "report"]);
+    let row = fleet.row(&task);
+    assert_eq!(row["infra_losses"], 1, "{row:#}");
+    assert_eq!(row["lease_epoch"], 2);
+    assert_eq!(row["worker"], "two");
+}

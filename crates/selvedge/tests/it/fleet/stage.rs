@@ -1,0 +1,146 @@
+//! A hub and workers in one hermetic environment.
+
+use std::path::PathBuf;
+
+use selvedge_testkit::{Child, Invocation, Output, TestEnv};
+use serde_json::Value;
+
+use crate::stage::{agent, stage};
+
+/// How long leases last here, in milliseconds: long enough for a loaded machine, short enough to wait for.
+const TTL: &str = "3000";
+
+/// A hub at work, and an environment to speak to it in.
+pub(super) struct Fleet {
+    pub(super) env: TestEnv,
+    pub(super) hub: Option<Child>,
+    url: String,
+}
+
+impl Fleet {
+    /// A hub, a repository in the work directory, and an agent made of shell as every worker's own. The
+    /// script finds the environment's root in `$root`.
+    pub(super) fn new(script: &str) -> Self {
+        let env = stage();
+        let root = env.root().display().to_string();
+        let agent = agent(&env, &format!("root='{root}'\n{script}"));
+        env.write(
+            "../config/selvedge/config.toml",
+            format!(
+                "agent = \"scripted\"\n[agents.scripted]\nkind = \"command\"\nprogram = [\"{agent}\"]\n\
+                 [verification]\nbaseline = \"off\"\nrerun_failed = false\n"
+            ),
+        );
+        let mut fleet = Self {
+            env,
+            hub: None,
+            url: "http://127.0.0.1:0".to_owned(),
+        };
+        fleet.start_hub();
+        let token = fleet.env.root().join("worker.token");
+        let made = ["tokens", "add", "workers", "--scope", "worker", "--out"];
+        let made = fleet.command(&made).arg(token).run();
+        made.assert_code(0);
+        fleet
+    }
+
+    /// Starts the hub, at the address that it had before.
+    pub(super) fn start_hub(&mut self) {
+        let listen = self.url.trim_start_matches("http://").to_owned();
+        let token = self.token();
+        let hub = self.env.spawn([
+            "hub",
+            "--listen",
+            &listen,
+            "--admin-token-file",
+            token.to_str().unwrap(),
+            "--lease-ttl",
+            TTL,
+        ]);
+        hub.wait_for_stdout("listening on http://");
+        hub.wait_for_stdout("\n");
+        let said = hub.stdout();
+        let line = said
+            .lines()
+            .find(|line| line.contains("listening on"))
+            .unwrap();
+        line.split_whitespace()
+            .last()
+            .unwrap()
+            .clone_into(&mut self.url);
+        self.hub = Some(hub);
+    }
+
+    fn token(&self) -> PathBuf {
+        self.env.root().join("admin.token")
+    }
+
+    /// A command that speaks to the hub.
+    pub(super) fn command(&self, args: &[&str]) -> Invocation {
+        self.env
+            .selvedge(args)
+            .env("SELVEDGE_HUB", &self.url)
+            .arg("--token-file")
+            .arg(self.token())
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).run()
+    }
+
+    /// A worker with a directory of its own; returns once it is connected.
+    pub(super) fn worker(&self, name: &str) -> Child {
+        let workdir = self.env.root().join(name);
+        let worker = self
+            .env
+            .selvedge(["worker", "--name", name, "--slots", "2"])
+            .env("SELVEDGE_HUB", &self.url)
+            .arg("--token-file")
+            .arg(self.env.root().join("worker.token"))
+            .arg("--workdir")
+            .arg(workdir)
+            .arg("--allow-path")
+            .arg(self.env.work())
+            .spawn();
+        worker.wait_for_stderr("connected");
+        worker
+    }
+
+    /// Submits work in the repository, and gives back the task's id.
+    pub(super) fn submit(&self, check: &str, more: &[&str]) -> String {
+        let repo = self.env.work();
+        let mut args = vec!["submit", "do it", "--format", "json", "--check", check];
+        args.extend(["--repo", repo.to_str().unwrap()]);
+        args.extend(more);
+        let out = self.run(&args);
+        out.assert_code(0);
+        out.json()["task_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Watches a task to its end.
+    pub(super) fn watch(&self, task: &str) -> Output {
+        self.run(&["watch", task, "--format", "json"])
+    }
+
+    pub(super) fn story(&self, task: &str) -> Value {
+        let out = self.run(&["show", task, "--format", "json"]);
+        out.assert_code(0);
+        out.json()
+    }
+
+    /// The row of a task in the list.
+    pub(super) fn row(&self, task: &str) -> Value {
+        let listed = self.run(&["list", "--format", "json"]).json();
+        let rows = listed.as_array().unwrap();
+        let row = rows.iter().find(|row| row["task_id"] == task);
+        row.cloned().unwrap()
+    }
+
+    /// How each attempt was closed.
+    pub(super) fn closings(&self, task: &str) -> Vec<String> {
+        let story = self.story(task);
+        let attempts = story["attempts"].as_array().unwrap();
+        let closing = |it: &Value| it["closing"].as_str().unwrap_or("open").to_owned();
+        attempts.iter().map(closing).collect()
+    }
+}
