@@ -35,6 +35,8 @@ pub(super) struct AttemptView {
     pub(super) is_later: bool,
     pub(super) restore: Option<String>,
     pub(super) processes: String,
+    /// What stood around the agent, and around the checks.
+    pub(super) walls: Vec<(&'static str, String)>,
 }
 
 /// What a page shows of a check.
@@ -111,6 +113,7 @@ impl AttemptView {
                 .as_ref()
                 .map(|_| format!("selvedge restore {short} --attempt {number}")),
             processes: session.map_or_else(String::new, processes),
+            walls: walls(attempt),
         }
     }
 }
@@ -180,6 +183,18 @@ fn processes(session: &SessionOutcome) -> String {
             (_, survivors) => format!("{survivors} processes could not be ended ({how})"),
         }
     })
+}
+
+/// What stood around the agent, and around the checks, as it was seen to hold.
+fn walls(attempt: &Attempt) -> Vec<(&'static str, String)> {
+    let session = attempt.session.as_ref().and_then(|it| it.sandbox.as_ref());
+    let report = attempt.report.as_ref().and_then(|it| it.sandbox.as_ref());
+    let both = [("around the agent", session), ("around the checks", report)];
+    let told = both
+        .into_iter()
+        .filter_map(|(place, walls)| Some((place, walls?)));
+    told.map(|(place, walls)| (place, visible(&walls.line())))
+        .collect()
 }
 
 fn tools(session: &SessionOutcome) -> Vec<String> {

@@ -182,7 +182,7 @@ pub struct Task {
     pub command_line: Option<String>,
     /// What an open session printed so far, where that can be read.
     pub live: Option<(RunId, selvedge_core::model::OutputRef)>,
-    /// What its sandbox enforces, and does not, in words.
+    /// What is known of its sandbox beside what each attempt tells, in words; may be empty.
     pub sandbox: String,
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use selvedge_core::model::RunId;
 use selvedge_face::stats::RunFacts;
-use selvedge_store::{Journal, RunFilter, SqliteJournal};
+use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal};
 
 use crate::error::CliError;
 use crate::local::Home;
@@ -33,19 +33,23 @@ pub(crate) fn facts(
         workspace,
         ..RunFilter::default()
     };
-    facts_beside(home, journal, &filter, &mut Known::new())
+    let runs = all_runs(journal, &filter)?;
+    facts_of(home, journal, &runs, &mut Known::new())
 }
 
-/// The same, without looking again at runs that are as they were.
-fn facts_beside(
+/// All runs that a filter lets through, the newest first.
+fn all_runs(journal: &SqliteJournal, filter: &RunFilter) -> Result<Vec<RunSummary>, CliError> {
+    let runs = journal.runs(filter, usize::from(u16::MAX) * 16, None);
+    runs.map_err(CliError::infrastructure)
+}
+
+/// What is known of these runs, without looking again at those that are as they were.
+fn facts_of(
     home: &Home,
     journal: &SqliteJournal,
-    filter: &RunFilter,
+    runs: &[RunSummary],
     known: &mut Known,
 ) -> Result<Vec<RunFacts>, CliError> {
-    let runs = journal
-        .runs(filter, usize::from(u16::MAX) * 16, None)
-        .map_err(CliError::infrastructure)?;
     let mut facts = Vec::with_capacity(runs.len());
     for run in runs {
         facts.extend(fact(home, journal, run.run_id, run.last_seq, known)?);

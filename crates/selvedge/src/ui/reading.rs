@@ -19,7 +19,7 @@ use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::held::Held;
 use super::rows::row;
-use super::{Known, fact, facts_beside, review};
+use super::{Known, all_runs, fact, facts_of, review};
 use crate::error::CliError;
 use crate::local::Home;
 
@@ -42,6 +42,8 @@ struct Kept {
     known: Known,
 }
 
+/// Runs that are looked at before somebody else may.
+const AT_ONCE: usize = 32;
 /// Bytes of a diff that are read.
 const DIFF_BYTES: usize = 4 * 1024 * 1024;
 
@@ -110,10 +112,7 @@ impl Inner {
         {
             return Ok(Arc::clone(rows));
         }
-        let runs = self.with(|journal, _| {
-            let runs = journal.runs(&RunFilter::default(), usize::from(u16::MAX) * 16, None);
-            runs.map_err(CliError::infrastructure)
-        })?;
+        let runs = self.with(|journal, _| all_runs(journal, &RunFilter::default()))?;
         let held = Held::now();
         let rows = runs.iter().map(|run| row(run, self.home.root(), &held));
         let rows: Arc<Vec<TaskRow>> = Arc::new(rows.collect());
@@ -136,6 +135,17 @@ impl Inner {
             Ok(())
         })?;
         Ok(tasks)
+    }
+
+    fn facts(&self) -> Result<Vec<RunFacts>, Trouble> {
+        let runs = self.with(|journal, _| all_runs(journal, &RunFilter::default()))?;
+        let mut facts = Vec::with_capacity(runs.len());
+        // A few at a time: whoever looks at another page meanwhile does not wait for all of them.
+        for some in runs.chunks(AT_ONCE) {
+            let some = self.with(|journal, known| facts_of(&self.home, journal, some, known));
+            facts.extend(some?);
+        }
+        Ok(facts)
     }
 
     fn task(&self, id: &str) -> Result<Task, Trouble> {
@@ -185,8 +195,7 @@ impl Inner {
             },
             command_line: Some(command_line(row.standing, short)),
             live,
-            sandbox: "none. Agents and checks ran with the rights of whoever started them."
-                .to_owned(),
+            sandbox: String::new(),
             story,
             row,
         })
@@ -306,10 +315,7 @@ impl Reading for LocalReading {
     }
 
     fn facts<'a>(&'a self, _: &'a Visitor) -> Answer<'a, Vec<RunFacts>> {
-        self.ask(|inner| {
-            let filter = RunFilter::default();
-            inner.with(|journal, known| facts_beside(&inner.home, journal, &filter, known))
-        })
+        self.ask(Inner::facts)
     }
 
     fn fleet<'a>(&'a self, _: &'a Visitor) -> Answer<'a, Option<Fleet>> {

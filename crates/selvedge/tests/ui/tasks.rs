@@ -71,6 +71,7 @@ fn one_task_shows_what_changed_between_its_attempts() {
         browser.text("#costs")
     );
     let second = browser.text("#attempt-2");
+    assert!(second.contains("Sandbox around the agent"), "{second}");
     assert!(second.contains("fixed"), "{second}");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "VERIFICATION RETRY 1/2");
