@@ -8,6 +8,7 @@
 mod access;
 mod api;
 mod auth;
+mod dashboard;
 mod dispatch;
 mod hub;
 mod limits;
@@ -23,6 +24,7 @@ mod validate;
 pub use api::openapi::document as openapi;
 pub use api::{Access, OPERATIONS, Operation, app};
 pub use auth::{Minted, mint};
+pub use dashboard::dashboard;
 pub use hub::{Activity, Hub};
 pub use serve::{Running, run};
 pub use settings::{Defaults, HubSettings};

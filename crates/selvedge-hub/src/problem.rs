@@ -55,6 +55,11 @@ impl Refused {
         )
     }
 
+    /// What is said.
+    pub(crate) const fn problem(&self) -> &Problem {
+        &self.0
+    }
+
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }

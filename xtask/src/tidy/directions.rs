@@ -10,7 +10,10 @@ const MAY_KNOW: [(&str, &[&str]); 10] = [
     ("selvedge-core", &["selvedge-digest"]),
     ("selvedge-store", &["selvedge-core"]),
     ("selvedge-face", &["selvedge-core"]),
-    ("selvedge-hub", &["selvedge-core", "selvedge-store"]),
+    (
+        "selvedge-hub",
+        &["selvedge-core", "selvedge-face", "selvedge-store"],
+    ),
     (
         "selvedge-engine",
         &["selvedge-core", "selvedge-digest", "selvedge-syntax"],

@@ -8,7 +8,7 @@ pub(crate) mod openapi;
 mod probes;
 mod reports;
 mod table;
-mod tasks;
+pub(crate) mod tasks;
 mod tokens;
 mod views;
 

@@ -301,6 +301,17 @@ pub(super) async fn retry(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let (view, body) = find(&hub, &caller, &task).await?;
+    again(&hub, &caller, &view, &body, &headers).await
+}
+
+/// Makes a new task like one that is over.
+pub(crate) async fn again(
+    hub: &Hub,
+    caller: &Caller,
+    view: &TaskView,
+    body: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
     if !view.row.lease.state.is_terminal() {
         return Err(Refused::conflict(format!(
             "the task is {}: only one that is over can be tried again",
@@ -313,7 +324,7 @@ pub(super) async fn retry(
     let key = headers.get(KEY).and_then(|key| key.to_str().ok());
     let hash: [u8; 32] = Sha256::digest(format!("retry {of}")).into();
     let idempotency = key.map(|key| (key.to_owned(), hash));
-    take(&hub, &caller, again, Some(of), Vec::new(), idempotency).await
+    take(hub, caller, again, Some(of), Vec::new(), idempotency).await
 }
 
 pub(super) async fn review(
@@ -342,7 +353,7 @@ pub(super) async fn review(
 }
 
 /// Applies a person's change.
-async fn changed(hub: &Hub, task: TaskId, change: Change) -> Result<(), Refused> {
+pub(crate) async fn changed(hub: &Hub, task: TaskId, change: Change) -> Result<(), Refused> {
     let verdict = hub.change(task, change).await?;
     match verdict.map(|verdict| verdict.answer) {
         None => Err(Refused::not_found("task")),

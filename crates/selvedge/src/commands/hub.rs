@@ -11,7 +11,7 @@ use std::time::Duration;
 use selvedge_core::config::nearest;
 use selvedge_core::fleet::{Scope, Timing};
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, mint, run};
+use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, dashboard, mint, run};
 use selvedge_store::hub::{HubStore, HubStoreError, Settings, SqliteHub};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,7 +63,7 @@ async fn serve(
     settings.hosts = hosts(&args.hosts, at);
     let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let running = run(&hub, app(&hub), listener, tls);
+    let running = run(&hub, app(&hub).merge(dashboard(&hub)), listener, tls);
     anstream::println!("listening on {scheme}://{at}");
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;

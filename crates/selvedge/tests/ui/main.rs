@@ -6,6 +6,7 @@
 mod access;
 mod door;
 mod hostile;
+mod hub;
 mod live;
 mod pictures;
 mod stage;

@@ -1,0 +1,403 @@
+//! The hub's store as the dashboard asks it. Nothing of another tenant's is ever found.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use axum::http::header::LOCATION;
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::Review;
+use selvedge_core::machine::{State, evolve};
+use selvedge_core::model::{Envelope, OutputRef, RunId, Task as Asked, TaskId};
+use selvedge_face::reading::{
+    Answer, Between, Decision, Diff, Fleet, Reading, Rights, Slice, Story, Task, TaskQuery,
+    TaskRow, Tasks, Trouble, Unplaced, Visitor, Worker, select,
+};
+use selvedge_face::stats::RunFacts;
+use selvedge_store::hub::{Change, HubStoreError, Identity, ListFilter, TaskView};
+use uuid::Uuid;
+
+use super::rows::row;
+use crate::access::Caller;
+use crate::api::tasks;
+use crate::hub::Hub;
+use crate::problem::Refused;
+use crate::review;
+
+/// A hub.
+pub(super) struct HubReading(pub(super) Arc<Hub>);
+
+/// Rows that are read at once, events of a page, and files that are looked through.
+const ROWS: usize = 1_000;
+const EVENTS: usize = 500;
+
+fn failed(error: HubStoreError) -> Trouble {
+    Trouble::failed(error)
+}
+
+fn no_task() -> Trouble {
+    Trouble::NotFound("there is no such task".to_owned())
+}
+
+impl HubReading {
+    /// All tasks of a tenant, the newest first.
+    async fn all(&self, visitor: &Visitor) -> Result<Vec<TaskView>, Trouble> {
+        let mut all: Vec<TaskView> = Vec::new();
+        loop {
+            let filter = ListFilter {
+                tenant: visitor.tenant.clone(),
+                before: all.last().map(|view| view.row.task_id),
+                ..ListFilter::default()
+            };
+            let page = self.0.store().tasks(filter, ROWS).await.map_err(failed)?;
+            all.extend(page.tasks);
+            if !page.more {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn view(&self, visitor: &Visitor, id: &str) -> Result<(TaskView, String), Trouble> {
+        let id: TaskId = id.parse().map_err(|_| no_task())?;
+        let found = self.0.store().task(id).await.map_err(failed)?;
+        let own = |view: &TaskView| visitor.tenant.as_deref() == Some(view.tenant.as_str());
+        found.filter(|(view, _)| own(view)).ok_or_else(no_task)
+    }
+
+    /// A run as its journal tells it.
+    async fn state(&self, task: TaskId) -> Result<State, Trouble> {
+        let (mut state, mut after) = (State::default(), 0);
+        loop {
+            let lines = self.0.store().journal(task, after, EVENTS).await;
+            let lines = lines.map_err(failed)?;
+            let Some(last) = lines.last() else {
+                return Ok(state);
+            };
+            after = last.seq;
+            for line in &lines {
+                let envelope: Envelope =
+                    serde_json::from_str(&line.event).map_err(Trouble::failed)?;
+                state = evolve(state, &envelope);
+            }
+        }
+    }
+
+    async fn task_of(&self, visitor: &Visitor, id: &str) -> Result<Task, Trouble> {
+        let (view, body) = self.view(visitor, id).await?;
+        let state = self.state(view.row.task_id).await?;
+        let asked: Option<Asked> = serde_json::from_str(&body).ok();
+        let lease = &view.row.lease;
+        let waits = lease.state == TaskState::NeedsReview;
+        let row = row(&view);
+        let sessions = &self.0.sessions;
+        let mut facts = vec![
+            ("Task".to_owned(), row.id.clone()),
+            ("Submitted by".to_owned(), view.submitted_by.clone()),
+            ("Priority".to_owned(), view.priority.to_string()),
+        ];
+        let mut also = |name: &str, value: Option<String>| {
+            facts.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        also(
+            "Labels",
+            Some(view.labels.join(", ")).filter(|it| !it.is_empty()),
+        );
+        also(
+            "Leases lost",
+            (lease.losses > 0).then(|| lease.losses.to_string()),
+        );
+        also(
+            "Made again from",
+            view.retry_of.map(|task| task.to_string()),
+        );
+        also("To be stopped", lease.cancel.clone());
+        let queued = lease.state == TaskState::Queued;
+        also(
+            "Nobody can take it",
+            queued.then(|| sessions.unplaceable(&view.labels)).flatten(),
+        );
+        also("Why", view.row.reason.clone());
+        let sandbox = sessions
+            .workers()
+            .into_iter()
+            .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref());
+        let description = asked
+            .map(|task| task.description)
+            .filter(|it| !it.is_empty());
+        Ok(Task {
+            description: description.unwrap_or_else(|| row.description.clone()),
+            unknown: state.unknown,
+            facts,
+            rights: Rights {
+                review: waits && visitor.may_act,
+                another_attempt: true,
+                cancel: !lease.state.is_terminal() && visitor.may_act,
+                retry: lease.state.is_terminal() && visitor.may_act,
+            },
+            command_line: Some(format!("selvedge show {} --hub", row.id)),
+            live: None,
+            sandbox: sandbox
+                .and_then(|worker| worker.sandbox)
+                .unwrap_or_else(|| "not told by the worker.".to_owned()),
+            story: state
+                .run
+                .map_or(Story::Untold, |run| Story::Run(Box::new(run))),
+            row,
+        })
+    }
+
+    /// The bytes of a stored file of a task.
+    async fn file(
+        &self,
+        task: TaskId,
+        name: &str,
+        from: u64,
+        length: usize,
+    ) -> Result<Slice, Trouble> {
+        let files = self.0.store().files(task).await.map_err(failed)?;
+        let missing = || Trouble::NotFound("what was printed is not kept any more".to_owned());
+        let file = files
+            .into_iter()
+            .find(|file| file.name == name)
+            .ok_or_else(missing)?;
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let place = from.saturating_add(read);
+            if place >= file.size {
+                break;
+            }
+            let chunk = self
+                .0
+                .store()
+                .bytes(file.hash.clone(), place)
+                .await
+                .map_err(failed)?;
+            match chunk {
+                Some(chunk) if !chunk.is_empty() => bytes.extend(chunk),
+                _ => break,
+            }
+        }
+        bytes.truncate(length);
+        Ok(Slice {
+            bytes,
+            total: file.size,
+        })
+    }
+
+    async fn patch(&self, task: TaskId, name: &str) -> Result<Diff, Trouble> {
+        const LONGEST: usize = 4 * 1024 * 1024;
+        let slice = self
+            .file(task, name, 0, LONGEST)
+            .await
+            .map_err(|_| Trouble::NotFound("no patch was handed in for that".to_owned()))?;
+        let shown = u64::try_from(slice.bytes.len()).unwrap_or(u64::MAX);
+        Ok(Diff {
+            truncated: shown < slice.total,
+            bytes: slice.bytes,
+        })
+    }
+
+    async fn change(&self, task: TaskId, change: Change) -> Result<(), Trouble> {
+        let done = tasks::changed(&self.0, task, change).await;
+        done.map_err(|refused| told(&refused))
+    }
+}
+
+impl Reading for HubReading {
+    fn tasks<'a>(&'a self, visitor: &'a Visitor, query: &'a TaskQuery) -> Answer<'a, Tasks> {
+        Box::pin(async move {
+            let all = self.all(visitor).await?;
+            let rows: Vec<TaskRow> = all.iter().map(row).collect();
+            Ok(select(&rows, query))
+        })
+    }
+
+    fn task<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, Task> {
+        Box::pin(self.task_of(visitor, id))
+    }
+
+    fn output<'a>(
+        &'a self,
+        run: RunId,
+        output: &'a OutputRef,
+        from: u64,
+        length: usize,
+    ) -> Answer<'a, Slice> {
+        Box::pin(async move {
+            let task: TaskId = run.to_string().parse().map_err(|_| no_task())?;
+            self.file(task, &output.file, from, length).await
+        })
+    }
+
+    fn diff<'a>(&'a self, _: &'a Task, run: RunId, between: Between) -> Answer<'a, Diff> {
+        Box::pin(async move {
+            let task: TaskId = run.to_string().parse().map_err(|_| no_task())?;
+            match between {
+                Between::Attempt(number) => {
+                    self.patch(task, &format!("attempt-{number}.patch")).await
+                }
+                Between::Whole => self.patch(task, "result.patch").await,
+                Between::SinceStart(1) => self.patch(task, "attempt-1.patch").await,
+                Between::SinceStart(_) => Err(Trouble::NotFound(
+                    "workers hand in what each attempt changed, and the whole at the end"
+                        .to_owned(),
+                )),
+            }
+        })
+    }
+
+    fn facts<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Vec<RunFacts>> {
+        Box::pin(async move {
+            let mut facts = Vec::new();
+            for view in self.all(visitor).await? {
+                if view.row.event_seq == 0 {
+                    continue;
+                }
+                let state = self.state(view.row.task_id).await?;
+                facts.extend(state.run.as_ref().map(RunFacts::of));
+            }
+            Ok(facts)
+        })
+    }
+
+    fn fleet<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Option<Fleet>> {
+        Box::pin(async move {
+            let all = self.all(visitor).await?;
+            let now = self.0.store().now().await.map_err(failed)?;
+            let names: BTreeMap<TaskId, &TaskView> =
+                all.iter().map(|view| (view.row.task_id, view)).collect();
+            let sessions = &self.0.sessions;
+            let workers = sessions.workers().into_iter().map(|worker| Worker {
+                runs: worker
+                    .tasks
+                    .iter()
+                    .filter_map(|task| Some((task.to_string(), names.get(task)?.title.clone())))
+                    .collect(),
+                name: worker.worker,
+                connected: worker.connected,
+                labels: worker.labels,
+                slots: worker.slots,
+                lost_leases: worker.lost_leases,
+                version: worker.version,
+                sandbox: worker.sandbox.unwrap_or_else(|| "not told".to_owned()),
+                seen: Some(worker.last_seen_at),
+            });
+            let is = |state: TaskState| move |view: &&TaskView| view.row.lease.state == state;
+            let waiting: Vec<&TaskView> = all.iter().filter(is(TaskState::Queued)).collect();
+            let unplaced = waiting.iter().filter_map(|view| {
+                Some(Unplaced {
+                    id: view.row.task_id.to_string(),
+                    description: view.title.clone(),
+                    reason: sessions.unplaceable(&view.labels)?,
+                })
+            });
+            let oldest = waiting.iter().map(|view| view.row.updated_at).min();
+            Ok(Some(Fleet {
+                workers: workers.collect(),
+                queued: waiting.len() as u64,
+                running: all.iter().filter(is(TaskState::Running)).count() as u64,
+                oldest_waiting_ms: oldest.map(|since| u64::try_from(now - since).unwrap_or(0)),
+                median_wait_ms: None,
+                unplaced: unplaced.take(50).collect(),
+            }))
+        })
+    }
+
+    fn pulse<'a>(&'a self, visitor: &'a Visitor, task: Option<&'a str>) -> Answer<'a, String> {
+        Box::pin(async move {
+            let Some(id) = task else {
+                // Another hub over the same store may have changed something: the sums tell.
+                let overview = self.0.store().overview().await.map_err(failed)?;
+                let workers = self.0.sessions.workers().into_iter();
+                let workers: Vec<_> = workers
+                    .map(|worker| (worker.worker, worker.connected, worker.tasks.len()))
+                    .collect();
+                return Ok(word(&format!(
+                    "{overview:?}{workers:?}{}",
+                    self.0.changes()
+                )));
+            };
+            let (view, _) = self.view(visitor, id).await?;
+            Ok(word(&format!("{:?}", view.row)))
+        })
+    }
+
+    fn review<'a>(
+        &'a self,
+        visitor: &'a Visitor,
+        id: &'a str,
+        decision: Decision,
+    ) -> Answer<'a, String> {
+        Box::pin(async move {
+            let (view, _) = self.view(visitor, id).await?;
+            let wanted = match (decision.accepted, decision.retry) {
+                (true, _) => Review::Accept,
+                (false, true) => Review::Retry,
+                (false, false) => Review::Reject,
+            };
+            let change =
+                review::change(&self.0, &view.row, wanted, &visitor.name, &decision.reason);
+            let change = change.await.map_err(|refused| told(&refused))?;
+            self.change(view.row.task_id, change).await?;
+            Ok("Decided.".to_owned())
+        })
+    }
+
+    fn cancel<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, String> {
+        Box::pin(async move {
+            let (view, _) = self.view(visitor, id).await?;
+            let change = Change::Cancel {
+                by: visitor.name.clone(),
+                reason: "stopped on the dashboard".to_owned(),
+            };
+            self.change(view.row.task_id, change).await?;
+            Ok("It is being stopped.".to_owned())
+        })
+    }
+
+    fn retry<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, String> {
+        Box::pin(async move {
+            let (view, body) = self.view(visitor, id).await?;
+            let caller = Caller(Identity {
+                token_id: Uuid::nil(),
+                name: visitor.name.clone(),
+                prefix: String::new(),
+                tenant: view.tenant.clone(),
+                scopes: Vec::new(),
+                created_at: 0,
+                expires_at: None,
+                last_used_at: None,
+                revoked_at: None,
+            });
+            let made = tasks::again(&self.0, &caller, &view, &body, &HeaderMap::new()).await;
+            let made = made.map_err(|refused| told(&refused))?;
+            let place = made.headers().get(LOCATION);
+            let place = place
+                .and_then(|place| place.to_str().ok())
+                .unwrap_or_default();
+            Ok(place.rsplit('/').next().unwrap_or_default().to_owned())
+        })
+    }
+}
+
+/// What the hub refuses, as a page says it.
+fn told(refused: &Refused) -> Trouble {
+    let problem = refused.problem();
+    let detail = problem
+        .detail
+        .clone()
+        .unwrap_or_else(|| problem.title.clone());
+    match problem.status {
+        404 => no_task(),
+        500.. => Trouble::Failed(detail),
+        _ => Trouble::Refused(detail),
+    }
+}
+
+/// Short, and without anything of the store in it.
+fn word(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let hash = Sha256::digest(text.as_bytes());
+    selvedge_core::words::hex(hash.get(..12).unwrap_or_default())
+}
