@@ -17,7 +17,7 @@ use selvedge_face::stats::RunFacts;
 use selvedge_store::hub::{Change, HubStoreError, Identity, ListFilter, TaskView};
 use uuid::Uuid;
 
-use super::rows::row;
+use super::rows::{row, word};
 use crate::access::Caller;
 use crate::api::tasks;
 use crate::hub::Hub;
@@ -393,11 +393,4 @@ fn told(refused: &Refused) -> Trouble {
         500.. => Trouble::Failed(detail),
         _ => Trouble::Refused(detail),
     }
-}
-
-/// Short, and without anything of the store in it.
-fn word(text: &str) -> String {
-    use sha2::{Digest, Sha256};
-    let hash = Sha256::digest(text.as_bytes());
-    selvedge_core::words::hex(hash.get(..12).unwrap_or_default())
 }

@@ -4,6 +4,7 @@ use selvedge_core::fleet::TaskState;
 use selvedge_core::model::{Cost as Money, CostSource, Outcome, Timestamp};
 use selvedge_face::reading::{Standing, TaskRow};
 use selvedge_store::hub::{Cost, TaskView};
+use sha2::{Digest, Sha256};
 
 /// A task as a row.
 pub(super) fn row(view: &TaskView) -> TaskRow {
@@ -27,7 +28,7 @@ pub(super) fn row(view: &TaskView) -> TaskRow {
 }
 
 /// Milliseconds since 1970 as a moment.
-pub(super) fn at(millis: i64) -> Timestamp {
+fn at(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
@@ -58,4 +59,10 @@ fn money(cost: Cost) -> Money {
         micro_usd: known.then_some(cost.micro_usd),
         source,
     }
+}
+
+/// Short, and without anything of the store in it.
+pub(super) fn word(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    selvedge_core::words::hex(hash.get(..12).unwrap_or_default())
 }
