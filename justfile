@@ -40,6 +40,10 @@ bench *ARGS:
 bench-digest *ARGS:
     cargo bench --package selvedge-digest --bench digest -- {{ARGS}}
 
+# Durable no-op tasks a second through the hub's store on SQLite: `just bench-hub CLIENTS TASKS`.
+bench-hub *ARGS:
+    cargo bench --package selvedge-store --bench hub -- {{ARGS}}
+
 # Kill a run at so many random moments, resume it, and look for losses. CI does a dozen.
 kill-loop POINTS="50":
     SELVEDGE_KILL_POINTS={{POINTS}} cargo test --package selvedge --test it crashes

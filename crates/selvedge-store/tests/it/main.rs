@@ -4,5 +4,6 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
+mod hub;
 mod kill;
 mod sqlite;

@@ -1,0 +1,147 @@
+//! How many durable no-op tasks a second a hub's store takes in, and carries from claim to completion
+//! with all their rows: begin_run, report, ledger, result, log. One table for people; it asserts nothing.
+//!
+//! `just bench-hub [CLIENTS] [TASKS]`
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program for people at a desk"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use selvedge_core::fleet::{CostEntry, Entry as Header, Lease};
+use selvedge_core::model::{Closing, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_store::hub::{
+    Answer, Change, Entry, Granted, HubStore, NewTask, Settings, SqliteHub, Step, Want,
+};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+/// Tasks that one claim asks for.
+const BATCH: usize = 50;
+
+#[tokio::main]
+async fn main() {
+    let mut numbers = std::env::args()
+        .skip(1)
+        .filter_map(|word| word.parse().ok());
+    let clients: usize = numbers.next().unwrap_or(64);
+    let tasks: usize = numbers.next().unwrap_or(50_000);
+    let directory = tempfile::tempdir_in(".").unwrap();
+    let path = directory.path().join("hub.db");
+    let store: Arc<dyn HubStore> = Arc::new(SqliteHub::open(&path, Settings::default()).unwrap());
+    println!("SQLite, synchronous=FULL, {clients} clients, {tasks} tasks");
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load before: {}", load.trim());
+
+    let begun = Instant::now();
+    let mut set = JoinSet::new();
+    for client in 0..clients {
+        let store = Arc::clone(&store);
+        set.spawn(async move {
+            for number in (client..tasks).step_by(clients) {
+                store.submit(task(number)).await.unwrap();
+            }
+        });
+    }
+    set.join_all().await;
+    told("enqueue", tasks, begun.elapsed());
+
+    let begun = Instant::now();
+    let mut set = JoinSet::new();
+    for client in 0..clients {
+        let store = Arc::clone(&store);
+        set.spawn(async move { work(store.as_ref(), &format!("w{client}")).await });
+    }
+    let done: usize = set.join_all().await.into_iter().sum();
+    told("claim + begin + report + complete", done, begun.elapsed());
+}
+
+async fn work(store: &dyn HubStore, worker: &str) -> usize {
+    let mut done = 0;
+    loop {
+        let want = Want {
+            worker: worker.to_owned(),
+            labels: Vec::new(),
+            slots: BATCH,
+            not: Vec::new(),
+        };
+        let granted = store.grant(vec![want]).await.unwrap();
+        if granted.is_empty() {
+            return done;
+        }
+        for granted in &granted {
+            for (seq, step) in (1..).zip(steps()) {
+                let verdict = store
+                    .change(granted.row.task_id, entry(granted, seq, step))
+                    .await;
+                assert_eq!(verdict.unwrap().unwrap().answer, Answer::Done);
+            }
+            done += 1;
+        }
+    }
+}
+
+fn steps() -> [Step; 3] {
+    [
+        Step::Begin(1),
+        Step::Close {
+            run_number: 1,
+            closing: Closing::Report,
+            report: Some(r#"{"status":"pass","summary":{"total":1,"passed":1}}"#.to_owned()),
+        },
+        Step::Complete {
+            completion_id: "once".to_owned(),
+            outcome: Outcome::Verified,
+            reason: String::new(),
+            result: r#"{"status":"completed","outcome":"verified"}"#.to_owned(),
+        },
+    ]
+}
+
+fn entry(granted: &Granted, seq: u64, step: Step) -> Change {
+    let lease = Lease {
+        task_id: granted.row.task_id,
+        lease_epoch: granted.fence.epoch,
+        lease_token: granted.fence.token.clone(),
+    };
+    let mut header = Header::new(lease, seq);
+    if seq == 2 {
+        header.costs = vec![CostEntry {
+            run_number: 1,
+            call_id: "session".to_owned(),
+            cost: Cost {
+                micro_usd: Some(MicroUsd(1)),
+                source: CostSource::Reported,
+            },
+            usage: Usage::default(),
+            model: None,
+        }];
+    }
+    Change::Entry(Box::new(Entry { header, step }))
+}
+
+fn task(number: usize) -> NewTask {
+    NewTask {
+        task_id: TaskId::new(Uuid::now_v7()),
+        tenant: "default".to_owned(),
+        submitted_by: "bench".to_owned(),
+        retry_of: None,
+        title: format!("task {number}"),
+        agent: None,
+        place: None,
+        priority: 0,
+        labels: Vec::new(),
+        max_attempts: 1,
+        body: r#"{"description":"nothing"}"#.to_owned(),
+        idempotency: None,
+    }
+}
+
+fn told(what: &str, count: usize, took: Duration) {
+    let millis = took.as_millis().max(1);
+    let rate = u128::try_from(count).unwrap_or(0) * 1_000 / millis;
+    println!("{what:40} {rate:>8}/s  ({count} in {millis} ms)");
+}
