@@ -77,20 +77,21 @@ impl Program for CodexExec {
         if let Some(url) = &request.agent.base_url {
             argv.extend(provider(request, url, allowance.retries));
         }
-        if request.role == Role::Judge {
-            argv.extend([
-                "--sandbox=read-only".to_owned(),
-                "--output-schema".to_owned(),
-            ]);
-            argv.push(schema_file(request).to_string_lossy().into_owned());
-        } else if !takes_over {
-            // Behind walls of ours its own cannot always be built, and then its commands do not run
-            // and it does not say so: the flag is meant for that.
-            let own = match request.supervisor.walls() {
-                Some(_) => "--dangerously-bypass-approvals-and-sandbox",
-                None => "--sandbox=workspace-write",
-            };
+        // Behind walls of ours its own cannot always be built, and then its commands do not run and it
+        // does not say so: the flag is meant for that. A judge may write nothing there.
+        let own = match request.role {
+            _ if request.supervisor.walls().is_some() => {
+                "--dangerously-bypass-approvals-and-sandbox"
+            }
+            Role::Judge => "--sandbox=read-only",
+            Role::Worker => "--sandbox=workspace-write",
+        };
+        if request.role == Role::Judge || !takes_over {
             argv.push(own.to_owned());
+        }
+        if request.role == Role::Judge {
+            argv.push("--output-schema".to_owned());
+            argv.push(schema_file(request).to_string_lossy().into_owned());
         }
         // The prompt comes on standard input.
         argv.push("-".to_owned());

@@ -93,7 +93,14 @@ impl Walls {
             .into_iter()
             .chain(moved)
             .collect();
-        let writable = std::iter::once(own.workspace.clone())
+        // A judge works elsewhere, in a folder of the run's: it writes nothing, here or there.
+        let works_here = command.cwd.starts_with(&own.workspace);
+        let elsewhere = Some(command.cwd.clone())
+            .filter(|_| !works_here)
+            .and_then(real);
+        let here = Some(own.workspace.clone()).filter(|_| works_here);
+        let writable = here
+            .into_iter()
             .chain(own.writable.iter().cloned())
             .chain(git_folder(&own.workspace))
             .chain(caches)
@@ -115,7 +122,10 @@ impl Walls {
         } else {
             Vec::new()
         };
-        let shown = Self::named(command, run_dir).into_iter().chain(toolchains);
+        let shown = Self::named(command, run_dir)
+            .into_iter()
+            .chain(toolchains)
+            .chain(elsewhere);
         let shown = shown.chain(home.clone().filter(|home| !strict && is_temporary(home)));
         let shown = shown.filter(|path| {
             !masked.iter().any(|masked| {
