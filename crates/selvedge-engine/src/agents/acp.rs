@@ -70,6 +70,7 @@ async fn session(
         streams: Streams::Separate,
         stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
+        opens: Vec::new(),
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(Folded::<Updates>::default()));

@@ -47,8 +47,12 @@ impl Program for AiderChat {
 
     fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
         // They are appended to: what an earlier session said is none of this one's.
-        let logs = [ledger(request), chat(request)];
-        logs.map(|path| (path, String::new())).into()
+        let logs = self.writes(request).into_iter();
+        logs.map(|path| (path, String::new())).collect()
+    }
+
+    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
+        vec![ledger(request), chat(request), file(request, "input")]
     }
 
     fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {

@@ -51,6 +51,10 @@ impl Program for MiniSwe {
         ]
     }
 
+    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
+        vec![trajectory_file(request)]
+    }
+
     fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
         let mut argv = program_or(request, "mini");
         if !has_flag(&argv, CONFIG_FLAGS) {

@@ -30,6 +30,8 @@ pub(super) struct Launch {
     pub(super) stop: StopSignal,
     /// What is left of the session's wall time.
     pub(super) wall: Duration,
+    /// Files beside its output that the program writes itself; they are there.
+    pub(super) opens: Vec<PathBuf>,
     /// Which try of the attempt it is, from 0: each has an output file of its own.
     pub(super) retry: u32,
 }
@@ -67,6 +69,7 @@ pub(super) async fn run<C: Consumer + 'static>(
         stop: launch.stop,
         lock: Some(request.lock.clone()),
         agent: Some(request.agent.kind),
+        opens: launch.opens,
         ..Command::new(
             launch.argv.into_iter().map(Into::into).collect(),
             &request.workspace,

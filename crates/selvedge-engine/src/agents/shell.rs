@@ -68,6 +68,7 @@ async fn start(
         // In the order in which a person would have seen it.
         streams: Streams::Merged,
         stop: StopSignal::Terminate,
+        opens: Vec::new(),
         wall: Duration::from_millis(request.limits.wall_ms),
         retry,
     };

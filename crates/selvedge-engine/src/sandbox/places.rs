@@ -91,10 +91,10 @@ impl Places {
             .collect()
     }
 
-    /// What an agent keeps; of a plain command nobody knows which agent it is.
+    /// What an agent keeps; of any program at all nobody knows which agent it is.
     pub(super) fn of_agent(&self, kind: AgentKind) -> Vec<PathBuf> {
         match kind {
-            AgentKind::Command => self.of_agents(|_| true),
+            kind if is_any_program(kind) => self.of_agents(|_| true),
             kind => self.of_agents(|name| name == kind.name()),
         }
     }
@@ -102,7 +102,7 @@ impl Places {
     /// The same, with the folders that it would make itself and could not: beside them nothing may be
     /// written.
     pub(super) fn made_for(&self, kind: AgentKind) -> Vec<PathBuf> {
-        if kind != AgentKind::Command {
+        if !is_any_program(kind) {
             let folders = lines_of(kind.name()).filter(|place| !is_file(place));
             for folder in folders.filter_map(|place| self.lies(place)) {
                 // Where it cannot be made, the agent says so.
@@ -125,7 +125,7 @@ impl Places {
     /// What all other agents keep.
     pub(super) fn of_others(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
         match kind {
-            Some(AgentKind::Command) => Vec::new(),
+            Some(kind) if is_any_program(kind) => Vec::new(),
             kind => self.of_agents(|name| Some(name) != kind.map(AgentKind::name)),
         }
     }
@@ -161,6 +161,11 @@ impl Places {
         let places = lines_of(section).filter_map(|place| self.lies(place));
         places.filter_map(real).collect()
     }
+}
+
+/// Whether an agent of this kind may be any program: what it speaks does not say which.
+fn is_any_program(kind: AgentKind) -> bool {
+    matches!(kind, AgentKind::Command | AgentKind::Acp)
 }
 
 fn is_file(place: &str) -> bool {

@@ -106,6 +106,7 @@ impl<P: Program> Attempt<'_, P> {
             streams: Streams::Separate,
             stop: P::STOP,
             wall: self.wall_left(),
+            opens: self.program.writes(self.request),
             retry,
         };
         let reading = Arc::new(Mutex::new(P::Reading::default()));

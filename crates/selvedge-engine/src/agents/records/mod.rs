@@ -61,6 +61,11 @@ pub(super) trait Program: Default + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Those of them that it writes itself.
+    fn writes(&self, _: &SessionRequest) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Program and arguments. The prompt goes to standard input, where no length limit applies and
     /// no process list shows it.
     fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String>;
