@@ -39,6 +39,13 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "ui" -d 'Show the 
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "resume" -d 'Go on with a run that was interrupted'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "submit" -d 'Hand a task to a hub'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "watch" -d 'Watch a hub\'s task until it is over'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "cancel" -d 'Stop a hub\'s task for good'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "retry" -d 'Make a new task from one of a hub\'s that is over'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "workers" -d 'List a hub\'s workers'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "tokens" -d 'Make, list and end a hub\'s tokens'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "worker" -d 'Carry out tasks for a hub'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "attest" -d 'Make keys for attestations, and check what was attested'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
@@ -77,6 +84,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l markdown -d 'A
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l strict-budget -d 'Refuse to begin where an agent does not tell what a cap needs, instead of saying so'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l worktree -d 'Work in a clone of what is committed here, and give the work back as the branch `selvedge/RUN`: what is checked out here stays as it is'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l push -d 'Push the branch to the repository of --repo'
@@ -126,6 +135,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l limit -d 'At 
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l format -d 'How to speak; `jsonl` prints a run a line' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l open -d 'Only runs that are not over'
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attempt -d 'One attempt only' -r
@@ -139,6 +150,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l markdown -d '
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l annotations -d 'Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report), to standard output or with `=FILE` to a file; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attest -d 'An in-toto statement: which tree was verified, by which checks, with what outcome' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attest-key -d 'Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one)' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l diff -d 'What the attempts changed, as a unified diff: of one attempt with --attempt, else of them all'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l prompt -d 'The whole prompt of each attempt shown'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'All that the agent printed in an attempt'
@@ -174,10 +187,92 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reason -d '
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l accept -d 'The work is right: the run ends as verified, by you'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reject -d 'The work is not right: the run ends, or tries again with --retry'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l retry -d 'Give the agent another attempt, with the reason as feedback'
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l file -d 'Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l repo -d 'The git repository that a worker clones' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l rev -d 'The revision that the work begins from [default: the repository\'s default branch]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l workspace -d 'A folder in the clone; without --repo a folder of the worker\'s machine' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l deliver -d 'What becomes of the work [default: patch]' -r -f -a "patch\t'A patch, among the task\'s files'
+branch\t'The patch, and a branch that is pushed when the work is verified'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l agent -d 'Which of the worker\'s agents does the work' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l check -d 'A command that must exit with 0; may be given several times. Replaces the repository\'s own checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: the hub\'s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l labels -d 'What a worker must have to take it' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l priority -d '0 to 9; the higher goes first' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l idempotency-key -d 'Submitted again under the same key, it is the same task' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l watch -d 'Watch it until it is over; the exit code is then that of `run`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l reason -d 'Why, in your words' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l watch -d 'Watch the new task until it is over; the exit code is then that of `run`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l format -d 'How to speak; `jsonl` prints a worker a line' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -f -a "add" -d 'Make one. Its secret is shown, or written, this once'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -f -a "revoke" -d 'End one'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l scope -d 'What it may be used for; may be given several times' -r -f -a "read\t'To look'
+submit\t'To submit, cancel, retry and review'
+worker\t'To carry out tasks'
+admin\t'To make tokens, and all that people do'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l days -d 'When it ends by itself, in days from now' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l out -d 'Write the secret to this file, readable by you alone, instead of printing it' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from help" -f -a "add" -d 'Make one. Its secret is shown, or written, this once'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End one'
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l labels -d 'What this worker can do; a task\'s labels must be among these' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l slots -d 'How many tasks at a time' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l workdir -d 'Where clones, outputs and the outbox are kept [default: `worker` in the state directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l name -d 'What the hub calls this worker [default: the host\'s name and a random end, kept in --workdir]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l allow-path -d 'A folder of this machine that tasks may work in, or clone from; may be given several times' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "keygen" -d 'Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "verify" -d 'Check an attestation: its signature, that it is about the files that are here, and that it says that they are verified'
@@ -231,28 +326,37 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand man" -s h -l help -d 'Print help'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "list" -d 'List runs, the newest first'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "show" -d 'Tell the whole story of a run'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "stats" -d 'What the loop buys: verified at once, rescued by a retry, not rescued, and the cost of each'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "ui" -d 'Show the runs in a browser: a page on this machine alone, for whoever has the link it prints'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "attest" -d 'Make keys for attestations, and check what was attested'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "gc" -d 'Remove clones, copies and snapshots that nobody needs any more'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "hub" -d 'Keep a queue of tasks for a team, with their history, for workers to carry out'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "config" -d 'Look at the settings'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "man" -d 'Print the manual page'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review attest hook mcp gc hub config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "demo" -d 'See the loop at work on a small repository made for it'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "init" -d 'Find this repository\'s checks, try each once, and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "doctor" -d 'Say what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "verify" -d 'Run the checks once on work done by anyone. Never retries'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "digest" -d 'Digest a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "list" -d 'List runs, the newest first'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "show" -d 'Tell the whole story of a run'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "stats" -d 'What the loop buys: verified at once, rescued by a retry, not rescued, and the cost of each'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "ui" -d 'Show the runs in a browser: a page on this machine alone, for whoever has the link it prints'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "resume" -d 'Go on with a run that was interrupted'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "restore" -d 'Put the tree of an attempt, or the one before the run, back into the workspace'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "review" -d 'Accept or reject work that waits for a person'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "submit" -d 'Hand a task to a hub'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "watch" -d 'Watch a hub\'s task until it is over'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "cancel" -d 'Stop a hub\'s task for good'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "retry" -d 'Make a new task from one of a hub\'s that is over'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "workers" -d 'List a hub\'s workers'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "tokens" -d 'Make, list and end a hub\'s tokens'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "worker" -d 'Carry out tasks for a hub'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "attest" -d 'Make keys for attestations, and check what was attested'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hook" -d 'Be an agent\'s hook: it may stop once the checks hold'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "mcp" -d 'Be a tool server for agents (Model Context Protocol over standard input and output)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "gc" -d 'Remove clones, copies and snapshots that nobody needs any more'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hub" -d 'Keep a queue of tasks for a team, with their history, for workers to carry out'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "config" -d 'Look at the settings'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from tokens" -f -a "add" -d 'Make one. Its secret is shown, or written, this once'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from tokens" -f -a "revoke" -d 'End one'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from attest" -f -a "keygen" -d 'Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from attest" -f -a "verify" -d 'Check an attestation: its signature, that it is about the files that are here, and that it says that they are verified'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from hook" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: the agent may stop once the project\'s checks hold'
