@@ -37,9 +37,13 @@ impl Fleet {
             url: "http://127.0.0.1:0".to_owned(),
         };
         fleet.start_hub();
-        let token = fleet.env.root().join("worker.token");
-        let made = ["tokens", "add", "workers", "--scope", "worker", "--out"];
-        let made = fleet.command(&made).arg(token).run();
+        let made = fleet.run(&["tokens"]);
+        made.assert_code(0);
+        let made = fleet
+            .command(&["tokens"])
+            .args(["add", "workers", "--scope", "worker", "--out"])
+            .arg(fleet.env.root().join("worker.token"))
+            .run();
         made.assert_code(0);
         fleet
     }
