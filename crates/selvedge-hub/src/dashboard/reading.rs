@@ -134,7 +134,7 @@ impl HubReading {
                 cancel: !lease.state.is_terminal() && visitor.may_act,
                 retry: lease.state.is_terminal() && visitor.may_act,
             },
-            command_line: Some(format!("selvedge show {} --hub", row.id)),
+            command_line: Some(format!("selvedge show {} --hub URL", row.id)),
             live: None,
             sandbox: sandbox
                 .and_then(|worker| worker.sandbox)
