@@ -25,6 +25,7 @@ fn only_the_path_comes_in_from_outside() {
     HOME=[HOME]
     LANG=C.UTF-8
     NO_COLOR=1
+    SELVEDGE_SANDBOX_BACKEND=none
     TMPDIR=[ENV]/tmp
     TZ=UTC
     XDG_CACHE_HOME=[ENV]/cache
