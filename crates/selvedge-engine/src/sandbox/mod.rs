@@ -84,9 +84,11 @@ impl Walls {
             self.caches(command)
         };
         let run_dir = command.lock.as_deref().and_then(Path::parent);
-        let kept = command
-            .agent
-            .map_or_else(Vec::new, |kind| own.places.made_for(kind));
+        let program = command.argv.first().map(Path::new);
+        let program = program.and_then(|path| path.file_name()?.to_str());
+        let kept = command.agent.map_or_else(Vec::new, |kind| {
+            own.places.made_for(kind, program.unwrap_or_default())
+        });
         let moved = command
             .agent
             .and_then(|kind| own.places.moved_for(kind))

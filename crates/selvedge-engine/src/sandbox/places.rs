@@ -100,11 +100,19 @@ impl Places {
     }
 
     /// The same, with the folders that it would make itself and could not: beside them nothing may be
-    /// written.
-    pub(super) fn made_for(&self, kind: AgentKind) -> Vec<PathBuf> {
-        if !is_any_program(kind) {
-            let folders = lines_of(kind.name()).filter(|place| !is_file(place));
-            for folder in folders.filter_map(|place| self.lies(place)) {
+    /// written. Which agent any program is, its name tells if anything does (`codex-acp`).
+    pub(super) fn made_for(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
+        let is_meant = |name: &str| {
+            if is_any_program(kind) {
+                program.split(['-', '_', '.']).any(|part| part == name)
+            } else {
+                name == kind.name()
+            }
+        };
+        let names = AgentKind::ALL.iter().map(|kind| kind.name());
+        let places = names.filter(|name| is_meant(name)).flat_map(lines_of);
+        for folder in places.filter(|place| !is_file(place)) {
+            if let Some(folder) = self.lies(folder) {
                 // Where it cannot be made, the agent says so.
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             }

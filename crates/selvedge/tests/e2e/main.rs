@@ -11,6 +11,7 @@
 )]
 
 mod agents;
+mod builds;
 mod callers;
 mod claude_code;
 #[path = "../it/corrected.rs"]

@@ -1,0 +1,147 @@
+//! Ordinary builds behind the walls that are up by default: what fetches, compiles and tests a project must
+//! work there as it does without them, from a fresh clone and an empty cache.
+
+use std::path::PathBuf;
+
+use selvedge_testkit::TestEnv;
+
+use crate::stage::stage;
+
+/// How a person's tools reach their registries: files of their home, and beginnings of variables.
+const SETTINGS: [&str; 4] = [
+    ".npmrc",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".cargo/config.toml",
+];
+const VARIABLES: [&str; 12] = [
+    "SSL_CERT",
+    "NODE_EXTRA_CA",
+    "REQUESTS_CA",
+    "CURL_CA",
+    "PIP_",
+    "NPM_CONFIG",
+    "npm_config",
+    "HTTP",
+    "http",
+    "NO_PROXY",
+    "no_proxy",
+    "CARGO_HTTP",
+];
+
+/// Commits the files, and verifies that the command passes behind the walls.
+
+fn passes(files: &[(&str, &str)], check: &str) {
+    let env = stage();
+    for (path, text) in files {
+        env.write(path, text);
+    }
+    env.write(
+        ".gitignore",
+        "target/\nnode_modules/\n.venv/\n*.egg-info/\n",
+    );
+    env.commit("A project");
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap();
+    for file in SETTINGS {
+        if let Ok(text) = std::fs::read(home.join(file)) {
+            let copy = env.home().join(file);
+            std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            std::fs::write(copy, text).unwrap();
+        }
+    }
+    let rustup =
+        std::env::var_os("RUSTUP_HOME").map_or_else(|| home.join(".rustup"), PathBuf::from);
+    let args = [
+        "verify",
+        "--check",
+        check,
+        "--verification-timeout",
+        "300s",
+        "--format",
+        "json",
+    ];
+    let mut verify = env.selvedge(args).env("RUSTUP_HOME", rustup);
+    for (name, value) in std::env::vars_os() {
+        let known = name
+            .to_str()
+            .is_some_and(|name| VARIABLES.iter().any(|it| name.starts_with(it)));
+        if known {
+            verify = verify.env(name, value);
+        }
+    }
+    let out = verify.patience(std::time::Duration::from_mins(5)).run();
+    out.assert_code(0);
+    let walls = &out.json()["sandbox"];
+    assert_ne!(walls["backend"], "none", "{walls}");
+    assert!(walls["holds"].to_string().contains("writes"), "{walls}");
+    nothing_outside(&env);
+}
+
+/// The walls held: nothing was written beside the caches that belong to the tools.
+fn nothing_outside(env: &TestEnv) {
+    let escape = [
+        "verify",
+        "--check",
+        "sh -c 'touch ../escaped'",
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(escape).run();
+    assert!(!env.root().join("escaped").exists(), "{}", out.stdout);
+}
+
+#[test]
+fn cargo_test() {
+    let manifest = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nitoa = \"1\"\n";
+    let code = "pub fn one() -> String {\n    itoa::Buffer::new().format(1).to_owned()\n}\n\n\
+                #[test]\nfn is_one() {\n    assert_eq!(one(), \"1\");\n}\n";
+    passes(
+        &[("Cargo.toml", manifest), ("src/lib.rs", code)],
+        "cargo test",
+    );
+}
+
+#[test]
+fn npm_install_and_test() {
+    let package = r#"{"name": "demo", "version": "1.0.0", "scripts": {"test": "node --test"}, "dependencies": {"is-number": "7.0.0"}}"#;
+    let test = "require('node:test')('one', () => { if (!require('is-number')(1)) throw 1; });\n";
+    let lock = "sh -c 'npm install --package-lock-only --no-audit --no-fund && npm ci --no-audit --no-fund && npm test'";
+    passes(&[("package.json", package), ("one.test.js", test)], lock);
+}
+
+#[test]
+fn pip_install_and_pytest() {
+    let project = "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n\n\
+                   [project]\nname = \"demo\"\nversion = \"0.1.0\"\n";
+    let files = [
+        ("pyproject.toml", project),
+        ("src/demo/__init__.py", "def one():\n    return 1\n"),
+        (
+            "tests/test_one.py",
+            "from demo import one\n\n\ndef test_one():\n    assert one() == 1\n",
+        ),
+    ];
+    passes(
+        &files,
+        "sh -c 'python3 -m venv .venv && .venv/bin/pip install -q -e . pytest && .venv/bin/pytest -q'",
+    );
+}
+
+#[test]
+fn go_test() {
+    if std::process::Command::new("go")
+        .arg("version")
+        .output()
+        .is_err()
+    {
+        eprintln!("skipped: there is no `go` on this machine");
+        return;
+    }
+    let test = "package demo\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif One() != 1 {\n\t\tt.Fatal()\n\t}\n}\n";
+    let files = [
+        ("go.mod", "module example.com/demo\n\ngo 1.19\n"),
+        ("one.go", "package demo\n\nfunc One() int { return 1 }\n"),
+        ("one_test.go", test),
+    ];
+    passes(&files, "go test ./...");
+}
