@@ -92,7 +92,7 @@ fn nothing_outside(env: &TestEnv) {
 
 #[test]
 fn cargo_test() {
-    let manifest = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nitoa = \"1\"\n";
+    let manifest = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\nitoa = \"1\"\n";
     let code = "pub fn one() -> String {\n    itoa::Buffer::new().format(1).to_owned()\n}\n\n\
                 #[test]\nfn is_one() {\n    assert_eq!(one(), \"1\");\n}\n";
     passes(

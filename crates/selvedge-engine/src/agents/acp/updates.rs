@@ -3,8 +3,8 @@
 //! counted, and harms nothing.
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, SessionNotification, SessionUpdate, StopReason, ToolCall,
-    ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolKind, UsageUpdate,
+    ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
+    StopReason, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolKind, UsageUpdate,
 };
 use selvedge_core::model::{self as core, MicroUsd, SessionStatus, Usage};
 use serde::Deserialize;
@@ -121,6 +121,12 @@ impl records::Records for Updates {
                 Ok(told) => self.update(told.update, account),
                 Err(_) => false,
             };
+        } else if message.method.as_deref() == Some("session/request_permission") {
+            let params = message.params.map_or("", RawValue::get);
+            // Some agents tell of a call by asking whether they may, and then only how it went.
+            if let Ok(asked) = serde_json::from_str::<RequestPermissionRequest>(params) {
+                asks(asked.tool_call, account);
+            }
         } else {
             message.result.take(account);
         }
@@ -169,6 +175,14 @@ fn begins(tool: ToolCall, account: &mut Account) {
     let name = tool.name.as_deref().unwrap_or(kind_name(tool.kind));
     account.calls(&id, called(name, &tool.title, tool.raw_input.as_ref()));
     ends(&id, Some(tool.status), &tool.content, account);
+}
+
+fn asks(tool: ToolCallUpdate, account: &mut Account) {
+    let (id, fields) = (tool.tool_call_id.0, tool.fields);
+    let kind = kind_name(fields.kind.unwrap_or_default());
+    let name = fields.name.as_deref().unwrap_or(kind);
+    let title = fields.title.as_deref().unwrap_or_default();
+    account.calls(&id, called(name, title, fields.raw_input.as_ref()));
 }
 
 fn goes_on(tool: ToolCallUpdate, account: &mut Account) {
