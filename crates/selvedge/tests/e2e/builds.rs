@@ -30,7 +30,6 @@ const VARIABLES: [&str; 12] = [
 ];
 
 /// Commits the files, and verifies that the command passes behind the walls.
-
 fn passes(files: &[(&str, &str)], check: &str) {
     let env = stage();
     for (path, text) in files {
