@@ -1,10 +1,10 @@
 //! What stands between a session and the rest of the machine.
 //!
-//! [`Walls`] know the profile and the places; for each command they make a [`Plan`], plain data that
+//! [`Walls`] know the profile and the places; for each command they make a `Plan`, plain data that
 //! travels to the supervisor, and whoever builds them carries it out: the `bwrap` program
-//! ([`bubblewrap`]), or this program itself with Landlock ([`landlock`]), and with both a filter of
-//! system calls ([`seccomp`]). What holds is never assumed: it is tried once for every boot
-//! ([`raise`]), and said.
+//! (`bubblewrap`), or this program itself with Landlock (`landlock`), and with both a filter of
+//! system calls (`seccomp`). What holds is never assumed: it is tried once for every boot
+//! (`raise`), and said.
 //!
 //! Nothing here may make anything in a person's directories, and a run is never quietly without walls.
 
