@@ -10,8 +10,8 @@ pub(crate) struct Forgotten {
 /// In this order.
 pub(crate) const FORGOTTEN: [Forgotten; 4] = [
     Forgotten {
-        sqlite: "DELETE FROM journal WHERE (task_id, seq) IN (
-                     SELECT j.task_id, j.seq FROM journal j JOIN task t USING (task_id)
+        sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (
+                     SELECT j.task_no, j.seq FROM journal j JOIN task t USING (task_no)
                      WHERE t.updated_at < ?1 AND t.state IN ('succeeded', 'failed', 'cancelled', 'dead')
                      LIMIT ?2)",
     },
@@ -20,8 +20,8 @@ pub(crate) const FORGOTTEN: [Forgotten; 4] = [
                      SELECT tenant, key FROM idempotency WHERE created_at < ?1 LIMIT ?2)",
     },
     Forgotten {
-        sqlite: "DELETE FROM file WHERE (task_id, name) IN (
-                     SELECT f.task_id, f.name FROM file f JOIN task t USING (task_id)
+        sqlite: "DELETE FROM file WHERE (task_no, name) IN (
+                     SELECT f.task_no, f.name FROM file f JOIN task t USING (task_no)
                      WHERE t.updated_at < ?1 AND t.state IN ('succeeded', 'failed', 'cancelled', 'dead')
                      LIMIT ?2)",
     },

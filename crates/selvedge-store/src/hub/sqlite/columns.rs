@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Row, params};
 use selvedge_core::fleet::{AssignedReview, TaskState};
 use selvedge_core::lease::Lease;
 use selvedge_core::model::{Closing, MicroUsd, Outcome, TaskId};
@@ -13,23 +14,47 @@ use serde::de::DeserializeOwned;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{Cost, TaskRow, TaskView};
 
-/// The columns that decisions are made on.
-pub(super) const ROW: &str = "task_id, state, epoch, token, worker, due_at, last_run, open_run, \
-     reports, losses, cancel, completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, \
-     updated_at";
-/// All of a task, and what it cost.
-pub(super) const VIEW: &str = "task_id, state, epoch, token, worker, due_at, last_run, open_run, \
-     reports, losses, cancel, completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, \
-     updated_at, tenant, submitted_by, retry_of, title, agent, place, priority, labels, \
-     max_attempts, created_at, \
-     (SELECT count(*) FROM cost c WHERE c.task_id = task.task_id) AS calls, \
-     (SELECT count(*) FROM cost c WHERE c.task_id = task.task_id \
-        AND (c.micro_usd IS NULL OR c.source = 'unknown')) AS unknown, \
-     (SELECT count(*) FROM cost c WHERE c.task_id = task.task_id \
-        AND c.source = 'estimated') AS estimated, \
-     (SELECT coalesce(sum(micro_usd), 0) FROM cost c WHERE c.task_id = task.task_id) AS micro_usd, \
-     (SELECT coalesce(sum(tokens_in), 0) FROM cost c WHERE c.task_id = task.task_id) AS tokens_in, \
-     (SELECT coalesce(sum(tokens_out), 0) FROM cost c WHERE c.task_id = task.task_id) AS tokens_out";
+/// The columns that decisions are made on, as [`row`] takes them.
+macro_rules! row_columns {
+    () => {
+        "task_id, state, epoch, token, worker, due_at, last_run, open_run, reports, losses, cancel, \
+         completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
+    };
+}
+/// All of a task, and what it cost, as [`view`] takes them.
+pub(super) const VIEW: &str = concat!(
+    row_columns!(),
+    ", tenant, submitted_by, retry_of, title, agent, place, priority, labels, max_attempts, \
+     created_at, \
+     (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
+     (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
+        AND (c.micro_usd IS NULL OR c.source = 'unknown')), \
+     (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no AND c.source = 'estimated'), \
+     (SELECT coalesce(sum(micro_usd), 0) FROM cost c WHERE c.task_no = task.task_no), \
+     (SELECT coalesce(sum(tokens_in), 0) FROM cost c WHERE c.task_no = task.task_no), \
+     (SELECT coalesce(sum(tokens_out), 0) FROM cost c WHERE c.task_no = task.task_no)"
+);
+
+/// A task's row, and the number that it is kept by.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) number: i64,
+    pub(super) row: TaskRow,
+}
+
+/// Columns one after the other: a name would be looked for among all of them.
+struct Cells<'a, 'db> {
+    row: &'a Row<'db>,
+    next: usize,
+}
+
+impl Cells<'_, '_> {
+    fn next<T: FromSql>(&mut self) -> Result<T, HubStoreError> {
+        let value = self.row.get(self.next)?;
+        self.next += 1;
+        Ok(value)
+    }
+}
 
 pub(crate) fn damaged(reason: impl Display) -> HubStoreError {
     HubStoreError::Damaged(reason.to_string())
@@ -65,102 +90,138 @@ pub(crate) fn feedback(json: Option<String>) -> Result<Option<AssignedReview>, H
         .transpose()
 }
 
-pub(super) fn row(row: &Row<'_>) -> Result<TaskRow, HubStoreError> {
-    let state: String = row.get("state")?;
+fn row(cells: &mut Cells<'_, '_>) -> Result<TaskRow, HubStoreError> {
+    let task_id: String = cells.next()?;
+    let state: String = cells.next()?;
     Ok(TaskRow {
-        task_id: parsed(&row.get::<_, String>("task_id")?)?,
+        task_id: parsed(&task_id)?,
         lease: Lease {
             state: TaskState::parse(&state).ok_or_else(|| damaged(&state))?,
-            epoch: row.get("epoch")?,
-            token: row.get("token")?,
-            worker: row.get("worker")?,
-            due_at: row.get("due_at")?,
-            last_run: row.get("last_run")?,
-            open_run: row.get("open_run")?,
-            reports: row.get("reports")?,
-            losses: row.get("losses")?,
-            cancel: row.get("cancel")?,
-            completion: row.get("completion")?,
-            outcome: outcome(row.get("outcome")?)?,
-            feedback: feedback(row.get("feedback")?)?,
+            epoch: cells.next()?,
+            token: cells.next()?,
+            worker: cells.next()?,
+            due_at: cells.next()?,
+            last_run: cells.next()?,
+            open_run: cells.next()?,
+            reports: cells.next()?,
+            losses: cells.next()?,
+            cancel: cells.next()?,
+            completion: cells.next()?,
+            outcome: outcome(cells.next()?)?,
+            feedback: feedback(cells.next()?)?,
         },
-        reason: row.get("reason")?,
-        entry_seq: row.get("entry_seq")?,
-        event_seq: row.get("event_seq")?,
-        log_seq: row.get("log_seq")?,
-        updated_at: row.get("updated_at")?,
+        reason: cells.next()?,
+        entry_seq: cells.next()?,
+        event_seq: cells.next()?,
+        log_seq: cells.next()?,
+        updated_at: cells.next()?,
     })
 }
 
+/// From the columns of [`VIEW`].
 pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
-    let retry_of: Option<String> = of.get("retry_of")?;
-    let labels: String = of.get("labels")?;
+    let cells = &mut Cells { row: of, next: 0 };
+    let row = row(cells)?;
+    let tenant = cells.next()?;
+    let submitted_by = cells.next()?;
+    let retry_of: Option<String> = cells.next()?;
+    let title = cells.next()?;
+    let agent = cells.next()?;
+    let place = cells.next()?;
+    let priority = cells.next()?;
+    let labels: String = cells.next()?;
     Ok(TaskView {
-        row: row(of)?,
-        tenant: of.get("tenant")?,
-        submitted_by: of.get("submitted_by")?,
+        row,
+        tenant,
+        submitted_by,
         retry_of: retry_of.map(|id| parsed(&id)).transpose()?,
-        title: of.get("title")?,
-        agent: of.get("agent")?,
-        place: of.get("place")?,
-        priority: of.get("priority")?,
+        title,
+        agent,
+        place,
+        priority,
         labels: serde_json::from_str(&labels).map_err(damaged)?,
-        max_attempts: of.get("max_attempts")?,
-        created_at: of.get("created_at")?,
-        cost: cost(of)?,
+        max_attempts: cells.next()?,
+        created_at: cells.next()?,
+        cost: sum(cells)?,
     })
 }
 
+/// From six columns: calls, unknown ones, estimated ones, micro-dollars, tokens in and out.
 pub(super) fn cost(row: &Row<'_>) -> Result<Cost, HubStoreError> {
+    sum(&mut Cells { row, next: 0 })
+}
+
+fn sum(cells: &mut Cells<'_, '_>) -> Result<Cost, HubStoreError> {
     Ok(Cost {
-        calls: row.get("calls")?,
-        unknown: row.get("unknown")?,
-        estimated: row.get("estimated")?,
-        micro_usd: MicroUsd(row.get("micro_usd")?),
-        tokens_in: row.get("tokens_in")?,
-        tokens_out: row.get("tokens_out")?,
+        calls: cells.next()?,
+        unknown: cells.next()?,
+        estimated: cells.next()?,
+        micro_usd: MicroUsd(cells.next()?),
+        tokens_in: cells.next()?,
+        tokens_out: cells.next()?,
     })
 }
 
-pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<TaskRow>, HubStoreError> {
-    let mut query = db.prepare_cached(&format!("SELECT {ROW} FROM task WHERE task_id = ?1"))?;
-    let found = query
-        .query_row([task.to_string()], |found| Ok(row(found)))
-        .optional()?;
-    found.transpose()
+pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<Kept>, HubStoreError> {
+    const LOAD: &str = concat!(
+        "SELECT ",
+        row_columns!(),
+        ", task_no FROM task WHERE task_id = ?1"
+    );
+    let mut rows = db.prepare_cached(LOAD)?;
+    let mut rows = rows.query([task.to_string()])?;
+    let Some(found) = rows.next()? else {
+        return Ok(None);
+    };
+    let cells = &mut Cells {
+        row: found,
+        next: 0,
+    };
+    let row = row(cells)?;
+    let number = cells.next()?;
+    Ok(Some(Kept { number, row }))
 }
 
-/// Writes a row back, if it still is what was decided upon.
-pub(super) fn save(db: &Connection, row: &TaskRow) -> Result<(), HubStoreError> {
+/// Writes a row back. A task that is over never changes its state, and an epoch never falls: the
+/// condition holds that, in words that SQLite needs no table of its own for, as for a trigger or IN.
+pub(super) fn save(db: &Connection, Kept { number, row }: &Kept) -> Result<(), HubStoreError> {
     let mut update = db.prepare_cached(
-        "UPDATE task SET state = :state, epoch = :epoch, token = :token, worker = :worker,
-             due_at = :due_at, last_run = :last_run, open_run = :open_run, reports = :reports,
-             losses = :losses, cancel = :cancel, completion = :completion, outcome = :outcome,
-             feedback = :feedback, reason = :reason, entry_seq = :entry_seq,
-             event_seq = :event_seq, log_seq = :log_seq, updated_at = :updated_at
-         WHERE task_id = :task_id",
+        "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_run = ?7,
+             open_run = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,
+             outcome = ?13, feedback = ?14, reason = ?15, entry_seq = ?16, event_seq = ?17,
+             log_seq = ?18, updated_at = ?19
+         WHERE task_no = ?1 AND epoch <= ?3
+           AND (state = ?2 OR NOT (state = 'succeeded' OR state = 'failed'
+                                   OR state = 'cancelled' OR state = 'dead'))",
     )?;
     let lease = &row.lease;
-    update.execute(named_params! {
-        ":task_id": row.task_id.to_string(),
-        ":state": lease.state.as_str(),
-        ":epoch": lease.epoch,
-        ":token": lease.token,
-        ":worker": lease.worker,
-        ":due_at": lease.due_at,
-        ":last_run": lease.last_run,
-        ":open_run": lease.open_run,
-        ":reports": lease.reports,
-        ":losses": lease.losses,
-        ":cancel": lease.cancel,
-        ":completion": lease.completion,
-        ":outcome": lease.outcome.map(Outcome::as_str),
-        ":feedback": lease.feedback.as_ref().map(serde_json::to_string).transpose().map_err(damaged)?,
-        ":reason": row.reason,
-        ":entry_seq": row.entry_seq,
-        ":event_seq": row.event_seq,
-        ":log_seq": row.log_seq,
-        ":updated_at": row.updated_at,
-    })?;
-    Ok(())
+    let feedback = lease.feedback.as_ref().map(serde_json::to_string);
+    let written = update.execute(params![
+        number,
+        lease.state.as_str(),
+        lease.epoch,
+        lease.token,
+        lease.worker,
+        lease.due_at,
+        lease.last_run,
+        lease.open_run,
+        lease.reports,
+        lease.losses,
+        lease.cancel,
+        lease.completion,
+        lease.outcome.map(Outcome::as_str),
+        feedback.transpose().map_err(damaged)?,
+        row.reason,
+        row.entry_seq,
+        row.event_seq,
+        row.log_seq,
+        row.updated_at,
+    ])?;
+    match written {
+        1 => Ok(()),
+        _ => Err(damaged(format_args!(
+            "task {} cannot become that",
+            row.task_id
+        ))),
+    }
 }

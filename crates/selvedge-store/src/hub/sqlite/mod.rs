@@ -7,6 +7,7 @@
 mod blobs;
 mod clock;
 mod columns;
+mod desk;
 mod identities;
 mod open;
 mod queue;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use self::clock::Clock;
+use self::desk::Desk;
 use self::read::Readers;
 use self::writer::Writer;
 use super::error::HubStoreError;
@@ -45,7 +47,7 @@ impl SqliteHub {
         queue::welcome_back(&db, clock.now(), &settings.rules)?;
         Ok(Self {
             readers: Readers::open(path)?,
-            writer: Writer::start(db)?,
+            writer: Writer::start(Desk::new(db))?,
             clock,
             settings,
             _alone: alone,
@@ -54,7 +56,7 @@ impl SqliteHub {
 
     async fn write<T: Send + 'static>(
         &self,
-        job: impl FnMut(&Connection) -> Result<T, HubStoreError> + Send + 'static,
+        job: impl FnMut(&Desk) -> Result<T, HubStoreError> + Send + 'static,
     ) -> Result<T, HubStoreError> {
         self.writer.write(job).await
     }

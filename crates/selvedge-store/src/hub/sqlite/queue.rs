@@ -5,7 +5,8 @@ use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
 use selvedge_core::model::{Outcome, TaskId};
 use uuid::Uuid;
 
-use super::columns::{self, VIEW, damaged, parsed};
+use super::columns::{self, Kept, VIEW, damaged, parsed};
+use super::desk::Desk;
 use super::{SqliteHub, read, reports};
 use crate::hub::apply::apply;
 use crate::hub::change::{Change, Verdict};
@@ -70,7 +71,7 @@ impl Queue for SqliteHub {
     fn task(&self, task: TaskId) -> Answered<'_, Option<(TaskView, String)>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(&format!(
-                "SELECT {VIEW}, (SELECT body FROM task_body b WHERE b.task_id = task.task_id) AS body
+                "SELECT {VIEW}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body
                  FROM task WHERE task_id = ?1"
             ))?;
             let found = query
@@ -91,7 +92,8 @@ impl Queue for SqliteHub {
     fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT seq, at, event FROM log WHERE task_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                "SELECT seq, at, event FROM log
+                 WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
             )?;
             let lines = query.query_map(params![task.to_string(), after, limit], |row| {
                 Ok(LogLine {
@@ -124,7 +126,8 @@ impl Queue for SqliteHub {
 fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubStoreError> {
     if let Some((key, hash)) = &task.idempotency {
         let mut query = db.prepare_cached(
-            "SELECT task_id, hash FROM idempotency WHERE tenant = ?1 AND key = ?2",
+            "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
+             WHERE i.tenant = ?1 AND key = ?2",
         )?;
         let known = query
             .query_row(params![task.tenant, key], |row| {
@@ -143,22 +146,16 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubSto
     if columns::load(db, task.task_id)?.is_some() {
         return Ok(Submitted::IdTaken);
     }
-    insert(db, task, now)?;
+    let number = insert(db, task, now)?;
     if let Some((key, hash)) = &task.idempotency {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![
-                task.tenant,
-                key,
-                hash,
-                task.task_id.to_string(),
-                now
-            ])?;
+            .execute(params![task.tenant, key, hash, number, now])?;
     }
     Ok(Submitted::New(task.task_id))
 }
 
-fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<(), HubStoreError> {
-    let id = task.task_id.to_string();
+/// The number that it is kept by.
+fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
     db.prepare_cached(
         "INSERT INTO task (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
                            labels, max_attempts, rank, created_at, updated_at, state, log_seq)
@@ -166,7 +163,7 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<(), HubStoreError
                  :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
     )?
     .execute(named_params! {
-        ":task_id": id,
+        ":task_id": task.task_id.to_string(),
         ":tenant": task.tenant,
         ":submitted_by": task.submitted_by,
         ":retry_of": task.retry_of.map(|id| id.to_string()),
@@ -179,17 +176,14 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<(), HubStoreError
         ":rank": now - i64::from(task.priority) * STEP_MS,
         ":now": now,
     })?;
+    let number = db.last_insert_rowid();
     db.prepare_cached("INSERT INTO task_body VALUES (?1, ?2)")?
-        .execute(params![id, task.body])?;
-    reports::log(db, task.task_id, 1, now, &LeaseEvent::Submitted)
+        .execute(params![number, task.body])?;
+    reports::log(db, number, 1, now, &LeaseEvent::Submitted)?;
+    Ok(number)
 }
 
-fn grant(
-    db: &Connection,
-    want: &Want,
-    now: i64,
-    rules: &Rules,
-) -> Result<Vec<Granted>, HubStoreError> {
+fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT task_id FROM task
          WHERE state = 'queued'
@@ -208,78 +202,74 @@ fn grant(
     let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
     let mut granted = Vec::new();
     for id in ids {
-        let Some(mut row) = columns::load(db, parsed(&id)?)? else {
+        let Some(kept) = db.take(parsed(&id)?)? else {
             continue;
         };
-        let fence = give(db, &mut row, &want.worker, now, rules)?;
-        let body = db
-            .prepare_cached("SELECT body FROM task_body WHERE task_id = ?1")?
-            .query_row([&id], |row| row.get(0))?;
-        granted.extend(fence.map(|fence| Granted {
-            worker: want.worker.clone(),
-            fence,
-            row,
-            body,
-        }));
+        granted.extend(give(db, kept, &want.worker, now, rules)?);
     }
     Ok(granted)
 }
 
 fn give(
-    db: &Connection,
-    row: &mut TaskRow,
+    db: &Desk,
+    mut kept: Kept,
     worker: &str,
     now: i64,
     rules: &Rules,
-) -> Result<Option<Fence>, HubStoreError> {
+) -> Result<Option<Granted>, HubStoreError> {
     let token = Uuid::new_v4().simple().to_string();
     let input = Input::Grant {
         worker: worker.to_owned(),
         token: token.clone(),
     };
-    let Ok(decision) = decide(&row.lease, input, now, rules) else {
+    let Ok(decision) = decide(&kept.row.lease, input, now, rules) else {
         return Ok(None);
     };
-    row.lease = decision.lease;
-    row.entry_seq = 0;
-    row.updated_at = now;
+    kept.row.lease = decision.lease;
+    kept.row.entry_seq = 0;
+    kept.row.updated_at = now;
     for event in &decision.events {
-        row.log_seq += 1;
-        reports::log(db, row.task_id, row.log_seq, now, event)?;
+        kept.row.log_seq += 1;
+        reports::log(db, kept.number, kept.row.log_seq, now, event)?;
     }
-    columns::save(db, row)?;
-    let epoch = row.lease.epoch;
-    Ok(Some(Fence { epoch, token }))
+    let body = db
+        .prepare_cached("SELECT body FROM task_body WHERE task_no = ?1")?
+        .query_row([kept.number], |row| row.get(0))?;
+    let epoch = kept.row.lease.epoch;
+    let row = kept.row.clone();
+    db.save(kept)?;
+    Ok(Some(Granted {
+        worker: worker.to_owned(),
+        fence: Fence { epoch, token },
+        row,
+        body,
+    }))
 }
 
 fn one(
-    db: &Connection,
+    db: &Desk,
     task: TaskId,
     change: Change,
     now: i64,
     rules: &Rules,
 ) -> Result<Option<Verdict>, HubStoreError> {
-    let Some(mut row) = columns::load(db, task)? else {
+    let Some(mut kept) = db.take(task)? else {
         return Ok(None);
     };
     let stored = match change.run_number() {
-        Some(run_number) => reports::stored(db, task, run_number)?,
+        Some(run_number) => reports::stored(db, kept.number, run_number)?,
         None => None,
     };
-    let (answer, written) = apply(&mut row, change, stored, now, rules);
-    reports::write(db, task, now, &written)?;
+    let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
+    reports::write(db, kept.number, now, &written)?;
+    let row = kept.row.clone();
     if written.row {
-        columns::save(db, &row)?;
+        db.save(kept)?;
     }
     Ok(Some(Verdict { answer, row }))
 }
 
-fn sweep(
-    db: &Connection,
-    quiet: bool,
-    now: i64,
-    rules: &Rules,
-) -> Result<Vec<TaskRow>, HubStoreError> {
+fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT task_id FROM task
          WHERE due_at <= ?1 AND NOT (?3 AND state IN ('running', 'cancelling'))

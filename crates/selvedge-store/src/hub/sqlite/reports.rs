@@ -14,68 +14,67 @@ use crate::hub::traits::{Answered, Reports};
 
 pub(super) fn log(
     db: &Connection,
-    task: TaskId,
+    task_no: i64,
     seq: u64,
     now: i64,
     event: &LeaseEvent,
 ) -> Result<(), HubStoreError> {
     let event = serde_json::to_string(event).map_err(damaged)?;
     db.prepare_cached("INSERT INTO log VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![task.to_string(), seq, now, event])?;
+        .execute(params![task_no, seq, now, event])?;
     Ok(())
 }
 
 /// What is there of a run, once it is closed.
 pub(super) fn stored(
     db: &Connection,
-    task: TaskId,
+    task_no: i64,
     run_number: u32,
 ) -> Result<Option<StoredRun>, HubStoreError> {
+    // Two plain queries: of one that joins them SQLite makes a new plan whenever a number differs.
     let mut query = db.prepare_cached(
-        "SELECT r.closing, p.digest FROM run r LEFT JOIN report p USING (task_id, run_number)
-         WHERE r.task_id = ?1 AND r.run_number = ?2 AND r.closing IS NOT NULL",
+        "SELECT closing FROM run WHERE task_no = ?1 AND run_number = ?2 AND closing IS NOT NULL",
     )?;
-    let found = query
-        .query_row(params![task.to_string(), run_number], |row| {
-            Ok((row.get(0)?, row.get::<_, Option<[u8; 32]>>(1)?))
-        })
-        .optional()?;
-    let Some((word, digest)) = found else {
+    let word = query.query_row(params![task_no, run_number], |row| row.get(0));
+    let Some(closing) = closing(word.optional()?)? else {
         return Ok(None);
     };
-    Ok(closing(word)?.map(|closing| StoredRun { closing, digest }))
+    let mut query =
+        db.prepare_cached("SELECT digest FROM report WHERE task_no = ?1 AND run_number = ?2")?;
+    let digest = query.query_row(params![task_no, run_number], |row| row.get(0));
+    let digest = digest.optional()?;
+    Ok(Some(StoredRun { closing, digest }))
 }
 
 pub(super) fn write(
     db: &Connection,
-    task: TaskId,
+    task_no: i64,
     now: i64,
     written: &Written,
 ) -> Result<(), HubStoreError> {
-    let id = task.to_string();
     for (seq, event) in &written.log {
-        log(db, task, *seq, now, event)?;
+        log(db, task_no, *seq, now, event)?;
     }
     for (run_number, epoch) in &written.begun {
         db.prepare_cached(
-            "INSERT INTO run (task_id, run_number, epoch, begun_at) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO run (task_no, run_number, epoch, begun_at) VALUES (?1, ?2, ?3, ?4)",
         )?
-        .execute(params![id, run_number, epoch, now])?;
+        .execute(params![task_no, run_number, epoch, now])?;
     }
     for (run_number, closing) in &written.closed {
-        close(db, &id, *run_number, *closing, now)?;
+        close(db, task_no, *run_number, *closing, now)?;
     }
     for (table, reports) in [("report", &written.reports), ("late_report", &written.late)] {
         for (run_number, epoch, digest, body) in reports {
             db.prepare_cached(&format!(
                 "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
             ))?
-            .execute(params![id, run_number, epoch, now, digest, body])?;
+            .execute(params![task_no, run_number, epoch, now, digest, body])?;
         }
     }
     for line in &written.journal {
         db.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![id, line.seq, now, line.event])?;
+            .execute(params![task_no, line.seq, now, line.event])?;
     }
     for line in &written.costs {
         let body = serde_json::to_string(line).map_err(damaged)?;
@@ -83,7 +82,7 @@ pub(super) fn write(
             "INSERT INTO cost VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
-            id,
+            task_no,
             line.run_number,
             line.call_id,
             now,
@@ -99,27 +98,27 @@ pub(super) fn write(
             "INSERT INTO file VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET hash = excluded.hash, size = excluded.size",
         )?
-        .execute(params![id, file.name, file.hash, file.size])?;
+        .execute(params![task_no, file.name, file.hash, file.size])?;
     }
     if let Some((completion, body)) = &written.result {
         db.prepare_cached("INSERT INTO result VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
-            .execute(params![id, completion, now, body])?;
+            .execute(params![task_no, completion, now, body])?;
     }
     Ok(())
 }
 
 fn close(
     db: &Connection,
-    task: &str,
+    task_no: i64,
     run_number: u32,
     closing: Closing,
     now: i64,
 ) -> Result<(), HubStoreError> {
     db.prepare_cached(
         "UPDATE run SET closed_at = ?3, closing = ?4
-         WHERE task_id = ?1 AND run_number = ?2 AND (closing IS NULL OR closing = 'interrupted')",
+         WHERE task_no = ?1 AND run_number = ?2 AND (closing IS NULL OR closing = 'interrupted')",
     )?
-    .execute(params![task, run_number, now, word(closing)])?;
+    .execute(params![task_no, run_number, now, word(closing)])?;
     Ok(())
 }
 
@@ -135,7 +134,8 @@ impl Reports for SqliteHub {
     fn journal(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<JournalLine>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT seq, event FROM journal WHERE task_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                "SELECT seq, event FROM journal
+                 WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
             )?;
             let lines = query.query_map(params![task.to_string(), after, limit], |row| {
                 Ok(JournalLine {
@@ -151,7 +151,7 @@ impl Reports for SqliteHub {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT run_number, epoch, begun_at, closed_at, closing FROM run
-                 WHERE task_id = ?1 ORDER BY run_number",
+                 WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY run_number",
             )?;
             let mut rows = query.query([task.to_string()])?;
             let mut runs = Vec::new();
@@ -171,7 +171,7 @@ impl Reports for SqliteHub {
     fn reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM report WHERE task_id = ?1 ORDER BY run_number",
+                "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY run_number",
             )?;
             let rows = query.query_map([task.to_string()], report)?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -181,7 +181,7 @@ impl Reports for SqliteHub {
     fn report(&self, task: TaskId, run_number: u32) -> Answered<'_, Option<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM report WHERE task_id = ?1 AND run_number = ?2",
+                "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND run_number = ?2",
             )?;
             let found = query.query_row(params![task.to_string(), run_number], report);
             Ok(found.optional()?)
@@ -191,7 +191,7 @@ impl Reports for SqliteHub {
     fn late_reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM late_report WHERE task_id = ?1
+                "SELECT run_number, epoch, body FROM late_report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
                  ORDER BY epoch, run_number",
             )?;
             let rows = query.query_map([task.to_string()], report)?;
@@ -202,7 +202,7 @@ impl Reports for SqliteHub {
     fn result(&self, task: TaskId) -> Answered<'_, Option<Completion>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT completion_id, body FROM result WHERE task_id = ?1
+                "SELECT completion_id, body FROM result WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
                  ORDER BY at DESC, completion_id DESC LIMIT 1",
             )?;
             let found = query.query_row([task.to_string()], |row| {
@@ -218,7 +218,7 @@ impl Reports for SqliteHub {
     fn files(&self, task: TaskId) -> Answered<'_, Vec<FileRef>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT name, hash, size FROM file WHERE task_id = ?1 ORDER BY name",
+                "SELECT name, hash, size FROM file WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY name",
             )?;
             let files = query.query_map([task.to_string()], |row| {
                 Ok(FileRef {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::thread;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
+use super::desk::Desk;
 use crate::hub::error::HubStoreError;
 
 /// Writes that may wait; whoever comes then waits outside.
@@ -26,7 +27,7 @@ impl fmt::Debug for Writer {
 /// A write, and whoever waits for it.
 trait Job: Send {
     /// Writes; may be called again after a transaction that was rolled back.
-    fn run(&mut self, db: &Connection) -> Result<(), HubStoreError>;
+    fn run(&mut self, db: &Desk) -> Result<(), HubStoreError>;
     /// Answers, after the commit or the failure.
     fn settle(self: Box<Self>, outcome: Result<(), HubStoreError>);
 }
@@ -37,8 +38,8 @@ struct Waiting<T, F> {
     answer: oneshot::Sender<Result<T, HubStoreError>>,
 }
 
-impl<T: Send, F: FnMut(&Connection) -> Result<T, HubStoreError> + Send> Job for Waiting<T, F> {
-    fn run(&mut self, db: &Connection) -> Result<(), HubStoreError> {
+impl<T: Send, F: FnMut(&Desk) -> Result<T, HubStoreError> + Send> Job for Waiting<T, F> {
+    fn run(&mut self, db: &Desk) -> Result<(), HubStoreError> {
         self.value = None;
         self.value = Some((self.job)(db)?);
         Ok(())
@@ -53,7 +54,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T, HubStoreError> + Send> Job for 
 }
 
 impl Writer {
-    pub(super) fn start(db: Connection) -> Result<Self, HubStoreError> {
+    pub(super) fn start(db: Desk) -> Result<Self, HubStoreError> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         thread::Builder::new()
             .name("hub-writer".to_owned())
@@ -64,7 +65,7 @@ impl Writer {
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        job: impl FnMut(&Connection) -> Result<T, HubStoreError> + Send + 'static,
+        job: impl FnMut(&Desk) -> Result<T, HubStoreError> + Send + 'static,
     ) -> Result<T, HubStoreError> {
         let (answer, answered) = oneshot::channel();
         let value = None;
@@ -77,7 +78,7 @@ impl Writer {
     }
 }
 
-fn write_all(db: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn write_all(db: &Desk, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let mut batch = Vec::new();
     while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
         let outcome = commit(db, &mut batch);
@@ -95,10 +96,18 @@ fn write_all(db: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     }
 }
 
-fn commit(db: &Connection, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
-    let transaction = rusqlite::Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+fn commit(db: &Desk, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
+    let done = try_commit(db, batch);
+    if done.is_err() {
+        db.forget();
+    }
+    done
+}
+
+fn try_commit(db: &Desk, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     for job in batch {
-        job.run(&transaction)?;
+        job.run(db)?;
     }
     Ok(transaction.commit()?)
 }
