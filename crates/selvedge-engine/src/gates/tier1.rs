@@ -100,8 +100,12 @@ pub async fn verify(
     let before = Steering::note(&verification.workspace);
     let place = verification.place();
     let deadline = Instant::now() + verification.limit;
-    let (findings, changed) = futures_util::try_join!(
-        look_at_all(&place, steps, deadline, progress, cancel),
+    let ((findings, is_settled), changed) = futures_util::try_join!(
+        async {
+            let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
+            let is_settled = settle_green(trees.as_ref(), &findings).await?;
+            Ok((findings, is_settled))
+        },
         verification.look_at_changes(trees.as_ref(), deadline, cancel),
     )?;
     let out_of_time = Instant::now() >= deadline;
@@ -128,7 +132,7 @@ pub async fn verify(
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
-    if let Some(trees) = &trees {
+    if let Some(trees) = trees.as_ref().filter(|_| !is_settled) {
         settle(&trees.workspace, &trees.judged).await?;
     }
     let summary = ReportSummary::of(&checks);
@@ -223,6 +227,17 @@ impl Verification {
         let findings = guard(trees, protection, since, name).await?;
         Ok(Some(GuardReport::of(findings)))
     }
+}
+
+/// Makes the workspace what was judged, where no check is to be run again: whether it is so now. The
+/// look at the changes, which reads snapshots alone, may go on meanwhile.
+async fn settle_green(trees: Option<&Trees>, findings: &[Finding]) -> Result<bool, CheckAborted> {
+    let is_red = findings.iter().any(|it| it.status.is_failure());
+    let Some(trees) = trees.filter(|_| !is_red) else {
+        return Ok(false);
+    };
+    settle(&trees.workspace, &trees.judged).await?;
+    Ok(true)
 }
 
 /// Tells people of a look that was not announced.
