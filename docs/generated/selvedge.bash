@@ -2294,7 +2294,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --since --verification-timeout --sandbox --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --since --tier --task --judge --max-cost --verification-timeout --sandbox --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2305,6 +2305,22 @@ _selvedge() {
                     return 0
                     ;;
                 --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tier)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --task)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --judge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

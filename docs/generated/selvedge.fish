@@ -110,6 +110,10 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Pr
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l task -d 'What the work was to do, for those who judge it' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l judge -d 'Which configured agent judges; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l max-cost -d 'Cap on the cost of those who judge' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock` or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"

@@ -98,17 +98,29 @@ impl Site {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<GateReport, CheckAborted> {
-        let (Some(judging), Some(attempt)) = (&run.spec.judging, run.attempt(run_number)) else {
+        let attempt = run.attempt(run_number);
+        let judged = attempt.and_then(|attempt| Some((attempt, attempt.report.as_ref()?)));
+        let (Some(judging), Some((attempt, report))) = (&run.spec.judging, judged) else {
             let error = format!("nobody is to judge attempt {run_number}");
             return Err(CheckAborted::Infrastructure(error));
         };
+        let trees = run.start_tree.clone().zip(attempt.tree.clone());
+        let trees = self.workspace.clone().zip(trees);
         let gate = Gate {
-            run,
-            attempt,
+            task: &run.spec.description,
+            criteria: run.spec.acceptance_criteria.as_deref(),
+            report,
+            session: attempt.session.as_ref(),
+            trees: trees.map(|(workspace, (start, judged))| Trees {
+                workspace,
+                judged,
+                start,
+            }),
             tier,
             judging,
-            workspace: self.workspace.as_ref(),
+            left: run.left(),
             run_dir: &self.run_dir,
+            tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: &self.checks,
         };

@@ -170,7 +170,9 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "\
 Examples:
   selvedge verify                          the checks of selvedge.toml, once
-  selvedge verify --check 'go test ./...' --format json")]
+  selvedge verify --check 'go test ./...' --format json
+  selvedge verify --since origin/main --tier 2 --task 'add a dark theme'
+                                           and have a model judge what was changed")]
 pub(crate) struct VerifyArgs {
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
@@ -179,6 +181,24 @@ pub(crate) struct VerifyArgs {
     /// run, they run on it first, and nothing may have been weakened since.
     #[arg(long, value_name = "REV")]
     pub(crate) since: Option<String>,
+    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed
+    /// since REV [default: 1].
+    #[arg(
+        long,
+        value_name = "N",
+        requires_if("2", "since"),
+        requires_if("3", "since")
+    )]
+    pub(crate) tier: Option<u8>,
+    /// What the work was to do, for those who judge it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) task: Option<String>,
+    /// Which configured agent judges; may be given several times.
+    #[arg(long = "judge", value_name = "NAME")]
+    pub(crate) judges: Vec<String>,
+    /// Cap on the cost of those who judge.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<f64>,
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,

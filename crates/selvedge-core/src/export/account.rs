@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::machine::{Attempt, Run};
 use crate::model::{
-    Closing, Cost, GuardReport, Outcome, Report, ReportStatus, RunId, SessionOutcome, Step,
-    Timestamp, Usage,
+    Closing, Cost, GateReport, GuardReport, Outcome, Report, ReportStatus, RunId, SessionOutcome,
+    Step, Timestamp, Usage,
 };
 use crate::plan::Plan;
 use crate::words::counted;
@@ -139,7 +139,7 @@ impl<'a> Account<'a> {
             agent: None,
             verdict: Verdict::of_report(report),
             attempts: vec![told],
-            cost: None,
+            cost: judging(&report.gates),
             warnings: Vec::new(),
         }
     }
@@ -214,6 +214,7 @@ impl Verdict {
                 let reason = of_total(summary.failed, "failed");
                 (Standing::NotVerified, "tampered", reason)
             }
+            ReportStatus::Pass if let Some(gate) = report.held_back() => held_back(gate),
             ReportStatus::Pass => {
                 let passed = counted(summary.passed.into(), "check");
                 (Standing::Verified, "verified", format!("{passed} passed"))
@@ -255,5 +256,31 @@ fn standing(outcome: Outcome) -> Standing {
         | Outcome::InfraFailed
         | Outcome::Interrupted
         | Outcome::Cancelled => Standing::NotJudged,
+    }
+}
+
+/// What those who judged cost; nothing where nobody did.
+fn judging(gates: &[GateReport]) -> Option<(Cost, Usage)> {
+    let spent = gates.iter().map(|gate| (gate.cost(), gate.usage()));
+    spent.reduce(|sum, next| (sum.0 + next.0, sum.1 + next.1))
+}
+
+/// What a tier above the checks holds back.
+fn held_back(gate: &GateReport) -> (Standing, &'static str, String) {
+    let tier = gate.tier;
+    match (gate.passed, &gate.error) {
+        (None, Some(error)) => {
+            let reason = format!("tier {tier} gave no verdict: {error}");
+            (Standing::NotJudged, "infrastructure", reason)
+        }
+        (None, None) => {
+            let reason =
+                format!("the checks passed, and the judges of tier {tier} could not decide");
+            (Standing::NotVerified, "needs review", reason)
+        }
+        (Some(_), _) => {
+            let reason = format!("the checks passed, and tier {tier} rejects the work");
+            (Standing::NotVerified, "not verified", reason)
+        }
     }
 }

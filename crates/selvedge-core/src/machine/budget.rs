@@ -1,7 +1,7 @@
 //! Caps on cost, tokens and time, held against what was spent and what an attempt may cost.
 
 use super::state::Run;
-use crate::model::MicroUsd;
+use crate::model::{Cost, MicroUsd, Usage};
 
 /// What a session may still use; nothing said of what has no cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,6 +12,21 @@ pub struct Left {
     pub tokens: Option<u64>,
     /// Time in milliseconds.
     pub wall_ms: Option<u64>,
+}
+
+impl Left {
+    /// After a session that cost so much, as far as that is known.
+    #[must_use]
+    pub fn after(self, cost: Cost, usage: Usage) -> Self {
+        let less = |left: u64, spent: u64| left.saturating_sub(spent);
+        Self {
+            cost: self
+                .cost
+                .map(|left| MicroUsd(less(left.0, cost.at_least().0))),
+            tokens: self.tokens.map(|left| less(left, usage.total())),
+            ..self
+        }
+    }
 }
 
 /// What is left of the run's caps; for the session of an attempt its own caps hold besides.

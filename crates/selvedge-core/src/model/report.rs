@@ -309,6 +309,13 @@ pub struct Report {
     pub duration_ms: u64,
 }
 
+impl Report {
+    /// The tier above the checks that does not pass it, if one was asked and does not.
+    pub fn held_back(&self) -> Option<&GateReport> {
+        self.gates.iter().find(|gate| gate.passed != Some(true))
+    }
+}
+
 impl ReportSummary {
     /// Counts a list of checks.
     pub fn of(checks: &[CheckReport]) -> Self {

@@ -4,7 +4,7 @@
 use askama::Template;
 
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
-use crate::model::{CheckReport, Report, RunSpec, SessionOutcome};
+use crate::model::{CheckReport, Report, SessionOutcome};
 
 /// Stands where a task names no criteria.
 const DEFAULT_CRITERIA: &str = "The subtask description should be fully satisfied.";
@@ -23,8 +23,10 @@ const LINE_CHARS: usize = 200;
 /// The work to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Work<'a> {
-    /// The task.
-    pub spec: &'a RunSpec,
+    /// What it was to do.
+    pub task: &'a str,
+    /// When it is done, as far as somebody said so.
+    pub criteria: Option<&'a str>,
     /// What the checks and the guard said.
     pub report: &'a Report,
     /// The account of whoever did the work.
@@ -62,9 +64,8 @@ impl Judgement {
 /// What the judge is told. `seed` chooses the fence, and is best not to be guessed; `again` says why
 /// an earlier answer could not be used.
 pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
-    let Work { spec, report, .. } = work;
-    let criteria = spec.acceptance_criteria.as_deref().map(str::trim);
-    let criteria = criteria.filter(|it| !it.is_empty());
+    let Work { task, report, .. } = work;
+    let criteria = work.criteria.map(str::trim).filter(|it| !it.is_empty());
     let cleaned = clean(work.diff);
     let diff = head_within(&cleaned, DIFF_TOKENS);
     let is_cut = work.diff_is_cut || diff.len() < cleaned.len();
@@ -72,7 +73,7 @@ pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
     let findings = findings.map(|it| format!("{}: {}", it.path, it.what));
     let mut told = Judgement {
         fence: String::new(),
-        task: head_within(&clean(&spec.description), TASK_TOKENS),
+        task: head_within(&clean(task), TASK_TOKENS),
         criteria: head_within(&clean(criteria.unwrap_or(DEFAULT_CRITERIA)), TASK_TOKENS),
         checks: listed(report.checks.iter().map(line)),
         findings: listed(findings),
@@ -196,7 +197,8 @@ mod tests {
             ..SessionOutcome::new(SessionStatus::Success)
         };
         let work = Work {
-            spec: &spec,
+            task: &spec.description,
+            criteria: spec.acceptance_criteria.as_deref(),
             report: &report,
             session: Some(&session),
             diff: &format!("+ {text}\n"),
@@ -239,7 +241,8 @@ mod tests {
         let report = report(1, ReportStatus::Pass, None);
         let diff = "+ one more line of a large change\n".repeat(100_000);
         let work = Work {
-            spec: &spec,
+            task: &spec.description,
+            criteria: spec.acceptance_criteria.as_deref(),
             report: &report,
             session: None,
             diff: &diff,

@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use selvedge_core::gate::{Answer, is_certain, parse, sum_up};
-use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::machine::Left;
 use selvedge_core::model::{
-    AgentSpec, Cost, GateReport, Judgement, Judging, Prompt, SessionLimits, SessionOutcome,
+    AgentSpec, Cost, GateReport, Judgement, Judging, Prompt, Report, SessionLimits, SessionOutcome,
     SessionStatus,
 };
 use selvedge_core::prompt::{Work, judgement};
 use tokio_util::sync::CancellationToken;
 
 use super::look::millis;
+use super::trees::{Trees, blocking};
 use crate::activity::{Activity, Progress, Quiet};
 use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
@@ -32,16 +33,33 @@ const TURNS: u32 = 2;
 /// Bytes of a diff that are read.
 const DIFF: usize = 256 * 1024;
 
-/// A tier above the checks, to be asked about one attempt.
-pub(crate) struct Gate<'a> {
-    pub(crate) run: &'a Run,
-    pub(crate) attempt: &'a Attempt,
-    pub(crate) tier: u8,
-    pub(crate) judging: &'a Judging,
-    pub(crate) workspace: Option<&'a Workspace>,
-    pub(crate) run_dir: &'a Path,
-    pub(crate) lock: PathBuf,
-    pub(crate) supervisor: &'a Supervisor,
+/// A tier above the checks, to be asked about one piece of work.
+#[derive(Debug)]
+pub struct Gate<'a> {
+    /// What the work was to do.
+    pub task: &'a str,
+    /// When it is done, as far as somebody said so.
+    pub criteria: Option<&'a str>,
+    /// What the checks said.
+    pub report: &'a Report,
+    /// The session that did the work, where there was one.
+    pub session: Option<&'a SessionOutcome>,
+    /// The work: from the start to what was judged by the checks.
+    pub trees: Option<Trees>,
+    /// 2 or 3.
+    pub tier: u8,
+    /// Who is asked.
+    pub judging: &'a Judging,
+    /// What their sessions may still cost.
+    pub left: Left,
+    /// Where what they say is kept; exists.
+    pub run_dir: &'a Path,
+    /// Begins the mark of every process.
+    pub tag: String,
+    /// Held for as long as anything of their process trees lives.
+    pub lock: PathBuf,
+    /// How to start a supervised process.
+    pub supervisor: &'a Supervisor,
 }
 
 /// What all judges are told, and which fence it stands in.
@@ -53,7 +71,11 @@ struct Brief {
 
 impl Gate<'_> {
     /// Asks as many judges as the tier needs, side by side, until more answers would change nothing.
-    pub(crate) async fn ask(
+    ///
+    /// # Errors
+    ///
+    /// [`CheckAborted`] when it is being stopped, or the work cannot be read or kept.
+    pub async fn ask(
         &self,
         progress: &dyn Progress,
         cancel: &CancellationToken,
@@ -105,11 +127,11 @@ impl Gate<'_> {
     /// From before the run to what was judged by the checks.
     async fn brief(&self) -> Result<Brief, CheckAborted> {
         let seed = RandomState::new().build_hasher().finish();
-        let trees = self.run.start_tree.clone().zip(self.attempt.tree.clone());
-        let (Some(workspace), Some((start, judged))) = (self.workspace, trees) else {
+        let Some(trees) = &self.trees else {
             let (diff, is_cut) = (String::new(), false);
             return Ok(Brief { diff, is_cut, seed });
         };
+        let (start, judged) = (trees.start.clone(), trees.judged.clone());
         let compare = move |workspace: &Workspace| {
             let id = |tree: &str| workspace::TreeId::parse(tree);
             let options = DiffOptions {
@@ -118,7 +140,7 @@ impl Gate<'_> {
             };
             workspace.diff(&id(start.as_str())?, &id(judged.as_str())?, options)
         };
-        let diff = super::trees::blocking(workspace, "cannot compare the trees", compare).await?;
+        let diff = blocking(&trees.workspace, "cannot compare the trees", compare).await?;
         Ok(Brief {
             diff: String::from_utf8_lossy(&diff.bytes).into_owned(),
             is_cut: diff.truncated,
@@ -176,8 +198,7 @@ impl Gate<'_> {
         judgement.cost = judgement.cost + outcome.cost;
         judgement.transcript = outcome.transcript;
         judgement.model = outcome.model.or(judgement.model.take());
-        let worker = self.attempt.session.as_ref();
-        let worked = worker.and_then(|session| session.model.as_ref());
+        let worked = self.session.and_then(|session| session.model.as_ref());
         judgement.same_model = worked.is_some() && worked == judgement.model.as_ref();
         if outcome.status == SessionStatus::Success {
             return parse(&outcome.text).map_err(|why| Unheard::Unusable(why.to_string()));
@@ -200,9 +221,7 @@ impl Gate<'_> {
         room: &Path,
         again: Option<&str>,
     ) -> SessionRequest {
-        let number = self.attempt.run_number;
-        let run = self.run;
-        let left = run.left();
+        let number = self.report.run_number;
         let wall_ms = millis(LIMIT);
         SessionRequest {
             agent: judge.clone(),
@@ -220,23 +239,21 @@ impl Gate<'_> {
                 silence_ms: wall_ms,
                 max_turns: Some(TURNS),
             },
-            cost_left: left.cost,
-            tokens_left: left.tokens,
+            cost_left: self.left.cost,
+            tokens_left: self.left.tokens,
             run_dir: self.run_dir.to_owned(),
-            tag: format!("{}.{number}", run.run_id),
+            tag: self.tag.clone(),
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
         }
     }
 
     fn told(&self, brief: &Brief, again: Option<&str>) -> String {
-        let Some(report) = &self.attempt.report else {
-            return String::new();
-        };
         let work = Work {
-            spec: &self.run.spec,
-            report,
-            session: self.attempt.session.as_ref(),
+            task: self.task,
+            criteria: self.criteria,
+            report: self.report,
+            session: self.session,
             diff: &brief.diff,
             diff_is_cut: brief.is_cut,
         };

@@ -15,7 +15,7 @@ mod tier1;
 mod trees;
 
 pub(crate) use baseline::BaselineRun;
-pub(crate) use judge::Gate;
+pub use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;
 pub use since::Since;

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command reads its arguments and the world, has the other rooms
 //! do the work, and says how it went; its return value is the process exit code.
 
+mod asked;
 mod attest;
 mod config;
 mod demo;

@@ -129,7 +129,7 @@ async fn carry_out(
 }
 
 /// Where what they print is kept meanwhile: with our own state, which they cannot read.
-fn outputs(home: &Home) -> io::Result<TempDir> {
+pub(super) fn outputs(home: &Home) -> io::Result<TempDir> {
     let below = std::fs::create_dir_all(home.root());
     match below.and_then(|()| tempfile::tempdir_in(home.root())) {
         Err(_) => tempfile::tempdir(),

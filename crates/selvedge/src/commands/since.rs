@@ -10,21 +10,15 @@ use selvedge_core::machine::compare;
 use selvedge_core::model::{
     Baseline, BaselineMode, GuardReport, KnownFailures, Report, VerificationPlan,
 };
+use selvedge_engine::Since;
 use selvedge_engine::activity::Progress;
 use selvedge_engine::process::Supervisor;
-use selvedge_engine::{Since, Trees};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 use crate::freeze;
 use crate::local::Home;
 use crate::walls;
-
-/// The files as they were and are, where files are to parse.
-pub(super) fn changes(since: &Since, settings: &Resolved) -> Result<Option<Trees>, CliError> {
-    let trees = settings.syntax.as_ref().map(|_| since.trees());
-    trees.transpose().map_err(CliError::infrastructure)
-}
 
 /// What is known of the time before, and of what was changed since.
 pub(super) struct Before {

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::export::Account;
+use selvedge_core::export::{Account, Verdict};
 use selvedge_core::model::{
     CheckReport, GuardReport, Report, ReportStatus, Task, VerificationPlan, exit_code,
 };
 use selvedge_core::words::{counted, duration, marks};
+use selvedge_engine::Since;
 use selvedge_engine::activity::Progress;
 
+use super::asked::Asked;
 use super::once::{Checks, once_since, runtime};
 use super::run::is_in_git;
-use super::since::{Before, changes, check_out};
+use super::since::{Before, check_out};
 use super::{directory, environment, output, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
@@ -21,7 +23,7 @@ use crate::local::Home;
 use crate::output::human::Human;
 use crate::output::json::{self, Machine};
 use crate::output::words::guarded;
-use crate::output::{Format, indented, last_word, one_line, style};
+use crate::output::{Format, gates, indented, last_word, one_line, style};
 use crate::settings::REPOSITORY_FILE;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
@@ -30,6 +32,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let dir = directory(args.dir.as_deref())?;
     let flags = Flags {
         checks: args.checks.clone(),
+        tier: args.tier,
+        judges: args.judges.clone(),
+        max_cost: args.max_cost,
         verification_timeout: args.verification_timeout.clone(),
         sandbox: args.sandbox.clone(),
         ..Flags::default()
@@ -55,11 +60,10 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     };
     let judged = output.reports.attestation.subject(&home, &dir)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
-    let changed = match &since {
-        Some(since) => changes(since, &settings)?,
-        None => None,
-    };
-    let changed = (changed, settings.syntax.clone());
+    let asked = Asked::of(args, &settings, &dir)?;
+    let is_looked_at = settings.syntax.is_some() || asked.is_some();
+    let trees = since.as_ref().filter(|_| is_looked_at).map(Since::trees);
+    let trees = trees.transpose().map_err(CliError::infrastructure)?;
     let progress: Box<dyn Progress> = match args.format {
         Format::Human => Box::new(Human::beside(&output.reports)),
         Format::Json | Format::Jsonl => Box::new(Machine { events: false }),
@@ -78,9 +82,15 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
                 Some(Before::look(since, &settings, &checks.plan, (limit, &home), progress).await?)
             }
         };
+        let changed = (trees.clone(), settings.syntax.clone());
         let mut report = once_since(&checks, changed, progress).await?;
         if let Some(before) = before {
             before.judge(&mut report);
+        }
+        if let (Some(asked), Some(trees)) = (&asked, &trees) {
+            let about = (trees, checks.dir.as_path());
+            let with = (&settings, &home);
+            asked.ask(about, with, &mut report, progress).await?;
         }
         Ok::<_, CliError>(report)
     })?;
@@ -94,6 +104,13 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let code = match report.status {
         ReportStatus::Fail if tampered => exit_code::TAMPERED,
         ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
+        ReportStatus::Pass if let Some(gate) = report.held_back() => {
+            match (gate.passed, &gate.error) {
+                (Some(_), _) => exit_code::CHECKS_FAILED,
+                (None, None) => exit_code::NEEDS_REVIEW,
+                (None, Some(_)) => exit_code::INFRASTRUCTURE,
+            }
+        }
         ReportStatus::Pass | ReportStatus::Skip | ReportStatus::AutoPass => exit_code::VERIFIED,
         ReportStatus::Fail | ReportStatus::Timeout => exit_code::CHECKS_FAILED,
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
@@ -108,7 +125,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
 fn verdict(report: &Report) -> String {
     let findings = report.guard.iter().flat_map(|guard| &guard.findings);
     let noticed: String = findings.map(|it| guarded(it) + "\n").collect();
-    noticed + &outcome(report)
+    let judged: String = report.gates.iter().map(gates::judged).collect();
+    noticed + &judged + &outcome(report)
 }
 
 fn outcome(report: &Report) -> String {
@@ -120,6 +138,10 @@ fn outcome(report: &Report) -> String {
             format!(
                 "{needs}: the checks passed, and a person has to look at what was flagged {took}"
             )
+        }
+        ReportStatus::Pass if report.held_back().is_some() => {
+            let Verdict { word, reason, .. } = Verdict::of_report(report);
+            format!("{}: {reason} {took}", style::warning(style::strong(word)))
         }
         ReportStatus::Pass => {
             let checks = counted(summary.passed.into(), "check");

@@ -53,9 +53,7 @@ pub(crate) fn task(
     let verification = verification(task, settings, dir, in_git)?;
     let snapshots = settings.snapshots && in_git;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
-    // The last of them does what the others could not, and no model judges itself unasked.
-    let worker = escalation.last().unwrap_or(&agent);
-    let judging = judging(tier, settings, worker, dir, snapshots)?;
+    let judging = judging(tier, settings, last(&agent, &escalation), dir, snapshots)?;
     let mut notices = notices(settings, &agent, &verification, in_git);
     let budget = task.budget.unwrap_or(settings.budget);
     let unheld: Vec<_> = std::iter::once(&agent)
@@ -101,6 +99,17 @@ pub(crate) fn task(
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })
+}
+
+/// Who does a project's work in the end: no model judges itself unasked.
+pub(crate) fn worker(settings: &Resolved) -> Result<AgentSpec, CliError> {
+    let (agent, escalation) = workers(&Task::default(), settings)?;
+    Ok(last(&agent, &escalation).clone())
+}
+
+/// The last of them does what the others could not.
+fn last<'a>(agent: &'a AgentSpec, escalation: &'a [AgentSpec]) -> &'a AgentSpec {
+    escalation.last().unwrap_or(agent)
 }
 
 /// Who works first, and who takes over. Whoever is asked for by name works alone.

@@ -211,3 +211,61 @@ fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
     }
     assert!(!env.root().join("prompts/1").exists());
 }
+
+/// `verify` on work that was done since the last commit.
+fn verify(env: &TestEnv, more: &[&str]) -> Output {
+    let verify = ["verify", "--check", "test -s greeting", "--format", "json"];
+    env.selvedge(verify.iter().chain(more)).run()
+}
+
+const SINCE: [&str; 8] = [
+    "--since",
+    "HEAD",
+    "--tier",
+    "2",
+    "--judge",
+    "one",
+    "--task",
+    "greet by name",
+];
+
+#[test]
+fn work_that_no_run_watched_is_judged_too() {
+    for (answer, code) in [(YES, 0), (NO, 1), ("Looks good to me!", 9)] {
+        let env = judged(&[[answer; 2]]);
+        env.write("greeting", "hello\n");
+        let out = verify(&env, &SINCE);
+        out.assert_code(code);
+        let told = &told(&env, "one")[0];
+        for part in ["greet by name", "+hello", "PASS: test -s greeting"] {
+            assert!(told.contains(part), "{part} is missing in {told}");
+        }
+        let gate = &out.json()["gates"][0];
+        assert_eq!(gate["judgements"][0]["judge"], "one");
+        assert!(gate["judgements"][0]["transcript"].is_null());
+    }
+}
+
+#[test]
+fn nobody_judges_what_fails_its_checks_or_is_for_nothing_known() {
+    let env = judged(&[[YES; 2]]);
+    verify(&env, &SINCE).assert_code(1);
+    assert_eq!(told(&env, "one").len(), 0);
+
+    env.write("greeting", "hello\n");
+    let out = verify(&env, &SINCE[..6]);
+    out.assert_code(2);
+    assert!(out.stderr.contains("needs to know what the work was for"));
+    let judges = std::fs::read_to_string(env.work().join("selvedge.toml")).unwrap();
+    env.write(
+        "selvedge.toml",
+        &format!("[verification]\ntier = 2\n{judges}"),
+    );
+    let out = verify(&env, &[]);
+    out.assert_code(0);
+    assert!(
+        out.stderr
+            .contains("tier 2 is configured, and only the checks are run")
+    );
+    assert_eq!(told(&env, "one").len(), 0);
+}
