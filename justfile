@@ -40,9 +40,12 @@ bench *ARGS:
 bench-digest *ARGS:
     cargo bench --package selvedge-digest --bench digest -- {{ARGS}}
 
-# Durable no-op tasks a second through the hub's store on SQLite: `just bench-hub CLIENTS TASKS`.
-bench-hub *ARGS:
-    cargo bench --package selvedge-store --bench hub -- {{ARGS}}
+# Durable no-op tasks a second: through the hub's stores, then through a whole hub's HTTP and WebSocket.
+bench-hub *DATABASE:
+    cargo build --release --package selvedge
+    cargo bench --package selvedge-store --bench hub
+    cargo bench --package selvedge-hub --bench hub -- \
+        "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" {{DATABASE}}
 
 # Kill a run at so many random moments, resume it, and look for losses. CI does a dozen.
 kill-loop POINTS="50":

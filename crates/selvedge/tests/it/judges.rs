@@ -259,7 +259,7 @@ fn nobody_judges_what_fails_its_checks_or_is_for_nothing_known() {
     let judges = std::fs::read_to_string(env.work().join("selvedge.toml")).unwrap();
     env.write(
         "selvedge.toml",
-        &format!("[verification]\ntier = 2\n{judges}"),
+        format!("[verification]\ntier = 2\n{judges}"),
     );
     let out = verify(&env, &[]);
     out.assert_code(0);

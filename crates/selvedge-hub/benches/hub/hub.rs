@@ -1,0 +1,67 @@
+//! A hub as a process of its own, with a database of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::http::Client;
+
+pub(crate) struct HubProcess {
+    pub(crate) host: String,
+    admin: String,
+    child: Child,
+    _directory: TempDir,
+}
+
+impl HubProcess {
+    pub(crate) async fn start(program: &str, database: Option<&str>) -> Self {
+        let directory = tempfile::tempdir_in(".").unwrap();
+        let token = directory.path().join("admin");
+        let file = directory.path().join("hub.db");
+        let mut hub = Command::new(program);
+        hub.args(["hub", "--listen", "127.0.0.1:0", "--database"]);
+        hub.arg(database.map_or(file.as_path(), Path::new));
+        hub.arg("--admin-token-file").arg(&token);
+        hub.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = hub.kill_on_drop(true).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let host = loop {
+            let line = said.next_line().await.unwrap().expect("a hub that listens");
+            if let Some(host) = line.strip_prefix("listening on http://") {
+                break host.to_owned();
+            }
+        };
+        let admin = std::fs::read_to_string(token).expect("a database that is new");
+        Self {
+            host,
+            admin: admin.trim().to_owned(),
+            child,
+            _directory: directory,
+        }
+    }
+
+    /// A new token: each client has one of its own, since requests are counted by token.
+    pub(crate) async fn tokens(&self, scope: &str, count: usize) -> Vec<String> {
+        let mut client = Client::connect(&self.host, &self.admin).await;
+        let mut tokens = Vec::new();
+        for number in 0..count {
+            let asked = json!({"name": format!("{scope} {number}"), "scopes": [scope]});
+            let made = client.post("/api/v1/tokens", &asked).await;
+            tokens.push(made["token"].as_str().unwrap().to_owned());
+        }
+        tokens
+    }
+
+    /// Bytes of memory that it has now.
+    pub(crate) fn resident(&self) -> u64 {
+        let id = self.child.id().unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().trim().trim_end_matches(" kB");
+        kib.parse::<u64>().unwrap() << 10
+    }
+}

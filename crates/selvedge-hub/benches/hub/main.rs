@@ -1,0 +1,84 @@
+//! How a hub does as a process of its own, through HTTP and WebSocket: durable no-op tasks a second,
+//! the time from a submission to its assignment, what idle workers cost, and events to a watcher. Each
+//! task writes all that a real one does: begin_run, report, ledger, result, log. A table for people; it
+//! asserts nothing about time.
+//!
+//! `cargo bench --package selvedge-hub --bench hub -- PROGRAM [DATABASE] [--tasks N]`
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "a program for people at a desk"
+)]
+
+mod http;
+mod hub;
+mod load;
+mod worker;
+
+use std::time::Duration;
+
+use crate::hub::HubProcess;
+
+/// Clients that submit side by side, and workers that carry out side by side.
+const CLIENTS: usize = 64;
+/// Tasks that a worker carries out at a time.
+const SLOTS: u32 = 50;
+/// Workers that are connected and idle.
+const IDLE: usize = 1_000;
+
+#[tokio::main]
+async fn main() {
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    let program = words.next().expect("the program: target/release/selvedge");
+    let mut database = None;
+    let mut tasks = 20_000;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--tasks" => {
+                let count = words.next().and_then(|it| it.parse().ok());
+                tasks = count.expect("a number");
+            }
+            _ => database = Some(word),
+        }
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load before: {}", load.trim());
+    let hub = HubProcess::start(&program, database.as_deref()).await;
+    println!("{CLIENTS} clients, {CLIENTS} workers of {SLOTS} slots, {tasks} tasks");
+
+    let took = load::submit(&hub, CLIENTS, tasks).await;
+    rate("enqueue over HTTP", tasks, took);
+    let took = load::carry_out(&hub, CLIENTS, SLOTS, tasks).await;
+    rate("claim to done over WebSocket", tasks, took);
+    let took = load::both(&hub, CLIENTS, SLOTS, tasks).await;
+    rate("submit to done, both at once", tasks, took);
+
+    let waits = load::assignments(&hub, 500).await;
+    let at = |share: usize| millis(waits[(waits.len() - 1) * share / 100]);
+    println!("submit to assignment, idle: p50 {}, p99 {}", at(50), at(99));
+
+    let (events, took) = load::events(&hub, 50_000).await;
+    rate("events through to a watcher", events, took);
+
+    let before = hub.resident();
+    let idle = load::idle(&hub, IDLE).await;
+    let more = hub.resident().saturating_sub(before);
+    println!(
+        "{IDLE} idle workers: {} MiB more, {} MiB in all",
+        more >> 20,
+        (before + more) >> 20
+    );
+    drop(idle);
+}
+
+fn rate(what: &str, count: usize, took: Duration) {
+    let millis = took.as_millis().max(1);
+    let rate = u128::try_from(count).unwrap_or(0) * 1_000 / millis;
+    println!("{what:32} {rate:>8}/s  ({count} in {millis} ms)");
+}
+
+fn millis(took: Duration) -> String {
+    format!("{:.2} ms", took.as_secs_f64() * 1_000.0)
+}

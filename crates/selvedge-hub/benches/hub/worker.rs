@@ -1,0 +1,161 @@
+//! A worker's end of a session that carries out tasks of nothing: each is taken, begun, reported with
+//! what it cost, and completed, and each step waits for the acknowledgement that a real one waits for.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use selvedge_core::fleet::{
+    CostEntry, Entry, Hello, HubMessage, Lease, SESSION_PROTOCOL, TaskResult, WORKER_PATH,
+    WorkerMessage,
+};
+use selvedge_core::model::{Cost, CostSource, MicroUsd, TaskId, Usage};
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::time::{Interval, interval};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+/// How often a worker shows that it lives.
+const SHOWS: Duration = Duration::from_secs(5);
+/// The entry that completes a task.
+const LAST: u64 = 3;
+
+pub(crate) struct Worker {
+    socket: WebSocketStream<TcpStream>,
+    held: HashMap<TaskId, Lease>,
+    shows: Interval,
+}
+
+impl Worker {
+    pub(crate) async fn connect(host: &str, token: &str, name: &str, slots: u32) -> Self {
+        let mut request = format!("ws://{host}{WORKER_PATH}")
+            .into_client_request()
+            .unwrap();
+        let headers = request.headers_mut();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        headers.insert("sec-websocket-protocol", SESSION_PROTOCOL.parse().unwrap());
+        let stream = TcpStream::connect(host).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (socket, _) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .unwrap();
+        let mut worker = Self {
+            socket,
+            held: HashMap::new(),
+            shows: interval(SHOWS),
+        };
+        let hello = Hello {
+            v: 1,
+            worker: name.to_owned(),
+            boot_id: "bench".to_owned(),
+            version: String::new(),
+            labels: Vec::new(),
+            slots,
+            sandbox: None,
+            held: Vec::new(),
+        };
+        worker.send(&WorkerMessage::Hello(hello)).await;
+        assert!(matches!(worker.next().await, HubMessage::Welcome { .. }));
+        worker
+    }
+
+    pub(crate) async fn send(&mut self, message: &WorkerMessage) {
+        let text = serde_json::to_string(message).unwrap();
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    /// The next message; meanwhile the hub is shown that it lives.
+    pub(crate) async fn next(&mut self) -> HubMessage {
+        loop {
+            tokio::select! {
+                message = self.socket.next() => {
+                    let message = message.expect("an open session").unwrap();
+                    if let Message::Text(text) = message {
+                        match serde_json::from_str(&text).unwrap() {
+                            HubMessage::Renewed { .. } => {}
+                            message => return message,
+                        }
+                    }
+                }
+                _ = self.shows.tick() => {
+                    let leases = self.held.values().cloned().collect();
+                    self.send(&WorkerMessage::Renew { id: 0, leases }).await;
+                }
+            }
+        }
+    }
+
+    /// The next offer, taken.
+    pub(crate) async fn assigned(&mut self) -> Lease {
+        loop {
+            if let HubMessage::TaskAssign(assign) = self.next().await {
+                return assign.lease;
+            }
+        }
+    }
+
+    /// Takes one step of whatever is to be done; whether that was the last of a task.
+    pub(crate) async fn step(&mut self) -> bool {
+        match self.next().await {
+            HubMessage::TaskAssign(assign) => {
+                let lease = assign.lease;
+                self.held.insert(lease.task_id, lease.clone());
+                self.send(&WorkerMessage::TaskAccept { lease }).await;
+                false
+            }
+            HubMessage::Ack { key, seq: LAST } => self.held.remove(&key.task_id).is_some(),
+            HubMessage::Ack { key, seq } => {
+                let lease = self.held[&key.task_id].clone();
+                self.go_on(lease, seq).await;
+                false
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn go_on(&mut self, lease: Lease, acknowledged: u64) {
+        if acknowledged == 0 {
+            let begin = WorkerMessage::BeginRun {
+                entry: Entry::new(lease, 1),
+                run_number: 1,
+                from_tree: None,
+            };
+            self.send(&begin).await;
+        } else if acknowledged == 1 {
+            self.send(&report(lease.clone())).await;
+            // The outbox of a worker does not wait between these two either.
+            self.send(&complete(lease)).await;
+        }
+    }
+}
+
+fn report(lease: Lease) -> WorkerMessage {
+    let mut entry = Entry::new(lease, 2);
+    entry.costs = vec![CostEntry {
+        run_number: 1,
+        call_id: "session".to_owned(),
+        cost: Cost {
+            micro_usd: Some(MicroUsd(1)),
+            source: CostSource::Reported,
+        },
+        usage: Usage::default(),
+        model: None,
+    }];
+    WorkerMessage::SubmitReport {
+        entry,
+        run_number: 1,
+        report: json!({"status": "pass", "summary": {"total": 1, "passed": 1}}),
+    }
+}
+
+fn complete(lease: Lease) -> WorkerMessage {
+    let result: TaskResult =
+        serde_json::from_value(json!({"status": "completed", "outcome": "verified"})).unwrap();
+    WorkerMessage::TaskComplete {
+        entry: Entry::new(lease, LAST),
+        completion_id: "once".to_owned(),
+        result: Box::new(result),
+    }
+}
