@@ -47,6 +47,13 @@ bench-hub *DATABASE:
     cargo bench --package selvedge-hub --bench hub -- \
         "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" {{DATABASE}}
 
+# What two well-known queues do on the same PostgreSQL: `just bench-rivals postgres://… [JOBS]`.
+bench-rivals DATABASE JOBS="20000":
+    npm install --silent --no-package-lock --prefix "${CARGO_TARGET_DIR:-$PWD/target}/rivals" \
+        graphile-worker@0.17 pg@8 pg-boss@10
+    cp crates/selvedge-hub/benches/rivals/rivals.mjs "${CARGO_TARGET_DIR:-$PWD/target}/rivals/"
+    node "${CARGO_TARGET_DIR:-$PWD/target}/rivals/rivals.mjs" "{{DATABASE}}" {{JOBS}}
+
 # Kill a run at so many random moments, resume it, and look for losses. CI does a dozen.
 kill-loop POINTS="50":
     SELVEDGE_KILL_POINTS={{POINTS}} cargo test --package selvedge --test it crashes
