@@ -1,5 +1,7 @@
 //! Tasks: taking them in, giving them out, changing them, taking them back.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
 use selvedge_core::model::{Outcome, TaskId};
@@ -47,8 +49,17 @@ impl Queue for SqliteHub {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
+            // A thousand idle workers that offer the same need one look to see that nothing waits.
+            let mut nothing_for = HashSet::new();
             for want in &wants {
-                granted.extend(grant(db, want, clock.now(), &rules)?);
+                if want.not.is_empty() && nothing_for.contains(&want.labels) {
+                    continue;
+                }
+                let given = grant(db, want, clock.now(), &rules)?;
+                if want.not.is_empty() && given.len() < want.slots {
+                    nothing_for.insert(&want.labels);
+                }
+                granted.extend(given);
             }
             Ok(granted)
         }))
