@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use selvedge_core::fleet::{LeaseKey, ProgressEvent};
 use selvedge_core::model::TaskId;
@@ -16,6 +17,8 @@ use crate::limits::Limits;
 use crate::session::Registry;
 use crate::settings::HubSettings;
 
+/// How exactly it is noted when a token was used.
+const USED_EVERY: Duration = Duration::from_mins(1);
 /// Watchers that are slower than this many changes look at the store instead.
 const CHANGES: usize = 1_024;
 
@@ -37,7 +40,8 @@ pub struct Hub {
     pub(crate) wake: Notify,
     watchers: broadcast::Sender<Activity>,
     changes: AtomicU64,
-    used: Mutex<HashMap<Uuid, i64>>,
+    used: Mutex<HashMap<Uuid, Instant>>,
+    watched: Mutex<HashMap<TaskId, usize>>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -60,6 +64,7 @@ impl Hub {
             watchers: broadcast::channel(CHANGES).0,
             changes: AtomicU64::new(0),
             used: Mutex::default(),
+            watched: Mutex::default(),
         })
     }
 
@@ -88,6 +93,23 @@ impl Hub {
         self.changes.fetch_add(1, Ordering::Relaxed);
         // Nobody may be watching.
         let _ = self.watchers.send(Activity::Changed(task));
+    }
+
+    /// Another hub changed something.
+    pub(crate) fn went_on_elsewhere(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that somebody watches a task here, for as long as the answer lives.
+    pub(crate) fn watching(self: &Arc<Self>, task: TaskId) -> Watched {
+        *lock(&self.watched).entry(task).or_insert(0) += 1;
+        let hub = Arc::clone(self);
+        Watched { hub, task }
+    }
+
+    /// The tasks that somebody watches here.
+    pub(crate) fn watched(&self) -> Vec<TaskId> {
+        lock(&self.watched).keys().copied().collect()
     }
 
     pub(crate) fn progress(&self, task: TaskId, events: Vec<ProgressEvent>) {
@@ -134,19 +156,35 @@ impl Hub {
 
     /// Notes that a token was used, at most once a minute each.
     pub(crate) async fn used(&self, token: Uuid) {
-        let Ok(now) = self.store.now().await else {
-            return;
-        };
         {
+            let now = Instant::now();
             let mut used = lock(&self.used);
-            let last = used.entry(token).or_insert(0);
-            if now - *last < 60_000 {
+            let last = used.insert(token, now);
+            if let Some(last) = last.filter(|last| now.duration_since(*last) < USED_EVERY) {
+                used.insert(token, last);
                 return;
             }
-            *last = now;
         }
         if let Err(error) = self.store.used(vec![token]).await {
             tracing::warn!(%error, "could not note that a token was used");
+        }
+    }
+}
+
+/// Somebody watches a task.
+pub(crate) struct Watched {
+    hub: Arc<Hub>,
+    task: TaskId,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut watched = lock(&self.hub.watched);
+        if let Some(count) = watched.get_mut(&self.task) {
+            *count -= 1;
+            if *count == 0 {
+                watched.remove(&self.task);
+            }
         }
     }
 }

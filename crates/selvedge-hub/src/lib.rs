@@ -12,6 +12,7 @@ mod dashboard;
 mod dispatch;
 mod hub;
 mod limits;
+mod neighbours;
 mod problem;
 mod review;
 mod serve;

@@ -1,7 +1,8 @@
 //! How many durable no-op tasks a second a hub's store takes in, and carries from claim to completion
-//! with all their rows: begin_run, report, ledger, result, log. One table for people; it asserts nothing.
+//! with all their rows: begin_run, report, ledger, result, log; in an SQLite file, and in a PostgreSQL
+//! server of its own that syncs its disk. One table for people; it asserts nothing.
 //!
-//! `just bench-hub [CLIENTS] [TASKS]`
+//! `just bench-hub [CLIENTS] [TASKS]`, and `sqlite` or `postgres` for one of them
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,8 +16,9 @@ use futures_util::future::join_all;
 use selvedge_core::fleet::{CostEntry, Entry as Header, Lease};
 use selvedge_core::model::{Closing, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
 use selvedge_store::hub::{
-    Answer, Change, Entry, Granted, HubStore, NewTask, Settings, SqliteHub, Step, Want,
+    Answer, Change, Entry, Granted, HubStore, NewTask, PostgresHub, Settings, SqliteHub, Step, Want,
 };
+use selvedge_testkit::Postgres;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -30,10 +32,24 @@ async fn main() {
         .filter_map(|word| word.parse().ok());
     let clients: usize = numbers.next().unwrap_or(64);
     let tasks: usize = numbers.next().unwrap_or(50_000);
-    let directory = tempfile::tempdir_in(".").unwrap();
-    let path = directory.path().join("hub.db");
-    let store: Arc<dyn HubStore> = Arc::new(SqliteHub::open(&path, Settings::default()).unwrap());
-    println!("SQLite, synchronous=FULL, {clients} clients, {tasks} tasks");
+    let only = |name: &str| !std::env::args().any(|word| word == name);
+    if only("postgres") {
+        let directory = tempfile::tempdir_in(".").unwrap();
+        let path = directory.path().join("hub.db");
+        println!("SQLite, synchronous=FULL, {clients} clients, {tasks} tasks");
+        let store = Arc::new(SqliteHub::open(&path, Settings::default()).unwrap());
+        measured(store, clients, tasks).await;
+    }
+    if only("sqlite") {
+        let server = Postgres::durable_in(&std::env::current_dir().unwrap());
+        let url = server.database();
+        println!("PostgreSQL, fsync=on, {clients} clients, {tasks} tasks");
+        let store = PostgresHub::open(&url, None, Settings::default()).await;
+        measured(Arc::new(store.unwrap()), clients, tasks).await;
+    }
+}
+
+async fn measured(store: Arc<dyn HubStore>, clients: usize, tasks: usize) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load before: {}", load.trim());
 

@@ -1,7 +1,7 @@
 //! What Selvedge's own tests stand on, and nothing that ships: [`TestEnv`] runs the real binary in
 //! a world of its own (home, state, configuration, git identity), and [`ModelServer`] plays the
 //! model behind a real agent from a script, over real HTTP on loopback; [`Browser`] looks at pages as
-//! people do. Nothing here may depend on
+//! people do, and [`Postgres`] is a database server of the tests' own. Nothing here may depend on
 //! Selvedge's other crates: the harness must not know what it judges.
 //!
 //! ```no_run
@@ -34,11 +34,13 @@
 
 mod browser;
 mod model_server;
+mod postgres;
 mod scripted_acp;
 mod test_env;
 mod watched;
 
 pub use browser::{Browser, Key, Tab};
 pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
+pub use postgres::Postgres;
 pub use scripted_acp::ScriptedAcp;
 pub use test_env::{Child, Invocation, Output, Process, TestEnv};

@@ -27,6 +27,11 @@ macro_rules! uuid_id {
                 Self(uuid)
             }
 
+            /// The UUID, for those who keep it as one.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+
             /// The last eight hexadecimal digits: the random end of a UUIDv7, short enough to read
             /// aloud. Accepted wherever a run is named, as long as it names one run only.
             pub fn short(&self) -> String {

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::tasks::{find, shown};
 use crate::access::Caller;
-use crate::hub::{Activity, Hub};
+use crate::hub::{Activity, Hub, Watched};
 use crate::problem::Refused;
 
 /// How long a watcher waits before it looks for what another hub may have written.
@@ -53,6 +53,7 @@ pub(super) async fn stream(
     let (events, waiting) = mpsc::channel(WAITING);
     let watch = Watch {
         activity: hub.watch(),
+        _watched: hub.watching(view.row.task_id),
         hub,
         caller,
         task: view.row.task_id,
@@ -76,6 +77,7 @@ struct Watch {
     shown: Option<String>,
     activity: broadcast::Receiver<Activity>,
     events: mpsc::Sender<Event>,
+    _watched: Watched,
 }
 
 /// The reader has gone, or there is nothing more to come.

@@ -57,12 +57,18 @@ pub(super) async fn verdict(
             next_seq: verdict.row.entry_seq + 1,
             cancel: verdict.row.lease.cancel,
         },
-        Some(verdict) => HeldVerdict::Abort {
-            reason: match verdict.answer {
-                Answer::Refused { detail, .. } => detail,
-                Answer::Done => String::new(),
-            },
-        },
+        Some(verdict) => {
+            // Another hub may have taken it back.
+            if !verdict.row.lease.is_held() {
+                hub.sessions.free(task, verdict.row.lease.epoch);
+            }
+            HeldVerdict::Abort {
+                reason: match verdict.answer {
+                    Answer::Refused { detail, .. } => detail,
+                    Answer::Done => String::new(),
+                },
+            }
+        }
         None => HeldVerdict::Abort {
             reason: "this hub knows no such task".to_owned(),
         },

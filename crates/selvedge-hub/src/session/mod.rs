@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::messages::{Answering, answer};
-pub(crate) use self::registry::Registry;
 use self::registry::Seat;
+pub(crate) use self::registry::{Registry, Told};
 use crate::access::Caller;
 use crate::hub::Hub;
 

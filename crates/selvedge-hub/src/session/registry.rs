@@ -1,5 +1,5 @@
-//! Who is connected to this hub, what they offer, and how much room they have. Kept in memory only:
-//! what a worker holds is what the store says it holds.
+//! Who is connected to this hub, what they offer, and how much room they have; and what other hubs say
+//! of theirs. Kept in memory only: what a worker holds is what the store says it holds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use selvedge_core::fleet::{Hello, HubMessage, LeaseKey, WorkerRow};
 use selvedge_core::model::{TaskId, Timestamp};
 use selvedge_store::hub::Want;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -47,6 +48,14 @@ struct Worker {
     declined: HashMap<TaskId, Instant>,
     lost: u64,
     seen: Timestamp,
+    since: Timestamp,
+}
+
+/// What one hub tells others of a worker that is connected to it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Told {
+    row: WorkerRow,
+    since: Timestamp,
 }
 
 /// All of them, by name.
@@ -54,6 +63,7 @@ struct Worker {
 pub(crate) struct Registry {
     workers: Mutex<BTreeMap<String, Worker>>,
     seats: AtomicU64,
+    elsewhere: Mutex<BTreeMap<String, WorkerRow>>,
 }
 
 impl Registry {
@@ -85,6 +95,7 @@ impl Registry {
             declined: HashMap::new(),
             lost: before.map_or(0, |before| before.lost),
             seen: Timestamp::now(),
+            since: Timestamp::now(),
         };
         workers.insert(hello.worker.clone(), worker);
         Seat {
@@ -219,18 +230,18 @@ impl Registry {
             .count()
     }
 
-    /// Why nobody who is connected here could take a task with these labels.
+    /// Why nobody who is connected, here or to another hub, could take a task with these labels.
     pub(crate) fn unplaceable(&self, labels: &[String]) -> Option<String> {
-        let workers = lock(&self.workers);
-        let mut connected = workers
-            .values()
-            .filter(|worker| worker.outgoing.is_some())
+        let (workers, elsewhere) = (lock(&self.workers), lock(&self.elsewhere));
+        let here = workers.values().filter(|worker| worker.outgoing.is_some());
+        let mut connected = here
+            .map(|worker| &worker.labels)
+            .chain(elsewhere.values().map(|worker| &worker.labels))
             .peekable();
         if connected.peek().is_none() {
             return Some("no worker is connected".to_owned());
         }
-        let fits = |worker: &Worker| labels.iter().all(|label| worker.labels.contains(label));
-        if connected.any(fits) {
+        if connected.any(|offers| labels.iter().all(|label| offers.contains(label))) {
             return None;
         }
         Some(format!(
@@ -239,21 +250,79 @@ impl Registry {
         ))
     }
 
-    /// For people.
+    /// For people: those who are, or were, connected here, and those who are connected elsewhere.
     pub(crate) fn workers(&self) -> Vec<WorkerRow> {
+        let mut rows = lock(&self.elsewhere).clone();
+        for (name, worker) in lock(&self.workers).iter() {
+            if worker.outgoing.is_some() || !rows.contains_key(name) {
+                rows.insert(name.clone(), row(name, worker));
+            }
+        }
+        rows.into_values().collect()
+    }
+
+    /// For other hubs: those who are connected here. The same as long as nothing but time passes.
+    pub(crate) fn here(&self) -> Vec<Told> {
         let workers = lock(&self.workers);
-        let rows = workers.iter().map(|(name, worker)| WorkerRow {
-            worker: name.clone(),
-            connected: worker.outgoing.is_some(),
-            draining: worker.draining,
-            version: worker.hello.version.clone(),
-            labels: worker.labels.clone(),
-            slots: worker.hello.slots,
-            tasks: worker.held.iter().map(|(task, _)| *task).collect(),
-            sandbox: worker.hello.sandbox.clone(),
-            lost_leases: worker.lost,
-            last_seen_at: worker.seen,
-        });
-        rows.collect()
+        let here = workers
+            .iter()
+            .filter(|(_, worker)| worker.outgoing.is_some());
+        here.map(|(name, worker)| Told {
+            row: WorkerRow {
+                last_seen_at: worker.since,
+                ..row(name, worker)
+            },
+            since: worker.since,
+        })
+        .collect()
+    }
+
+    /// What other hubs say. Whoever has connected there since is not here any more, though nobody said
+    /// so: that session ends.
+    pub(crate) fn are_elsewhere(&self, all: Vec<Told>) {
+        let mut workers = lock(&self.workers);
+        let now = Timestamp::now();
+        let mut elsewhere = BTreeMap::new();
+        for Told { row, since } in all {
+            if let Some(worker) = workers
+                .get_mut(&row.worker)
+                .filter(|here| here.since < since)
+            {
+                worker.outgoing = None;
+            }
+            let last_seen_at = now;
+            elsewhere.insert(
+                row.worker.clone(),
+                WorkerRow {
+                    last_seen_at,
+                    ..row
+                },
+            );
+        }
+        *lock(&self.elsewhere) = elsewhere;
+    }
+
+    /// The tokens of all sessions.
+    pub(crate) fn tokens(&self) -> HashSet<Uuid> {
+        let workers = lock(&self.workers);
+        let here = workers.values().filter(|worker| worker.outgoing.is_some());
+        here.map(|worker| worker.token).collect()
+    }
+}
+
+fn row(name: &str, worker: &Worker) -> WorkerRow {
+    let mut tasks: Vec<TaskId> = worker.held.iter().map(|(task, _)| *task).collect();
+    tasks.sort_unstable();
+    WorkerRow {
+        worker: name.to_owned(),
+        connected: worker.outgoing.is_some(),
+        draining: worker.draining,
+        version: worker.hello.version.clone(),
+        labels: worker.labels.clone(),
+        slots: worker.hello.slots,
+        tasks,
+        sandbox: worker.hello.sandbox.clone(),
+        lost_leases: worker.lost,
+        last_seen_at: worker.seen,
     }
 }

@@ -13,6 +13,12 @@ pub enum HubStoreError {
     /// It does not answer.
     #[error("the hub's database does not answer: {0}")]
     Unavailable(String),
+    /// What says where it is cannot be understood.
+    #[error("not the address of a database: {0}")]
+    Address(String),
+    /// It answers, and does not let this hub in, or not do what it must.
+    #[error("the hub's database refuses this hub: {0}")]
+    Refused(String),
     /// A later release wrote it.
     #[error(
         "the hub's database has format {found}, and this program knows formats up to {known}: use \
@@ -30,6 +36,18 @@ pub enum HubStoreError {
     /// The writer is gone: the hub is stopping.
     #[error("the hub is stopping")]
     Stopping,
+}
+
+impl HubStoreError {
+    /// Says where, where nothing else does.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Unavailable(reason) => Self::Unavailable(format!("{place}: {reason}")),
+            Self::Refused(reason) => Self::Refused(format!("{place}: {reason}")),
+            other => other,
+        }
+    }
 }
 
 impl From<rusqlite::Error> for HubStoreError {

@@ -10,6 +10,8 @@ mod apply;
 mod change;
 mod error;
 mod overview;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 pub mod sqlite;
 mod traits;
@@ -19,9 +21,11 @@ pub use change::{
     Answer, Change, CostLine, Entry, FileLine, JournalLine, Step, StoredRun, Verdict, Written,
 };
 pub use error::HubStoreError;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresHub;
 pub use rows::{
     BlobState, Completion, Cost, Granted, Identity, ListFilter, ListPage, LogLine, NewIdentity,
     NewTask, Overview, Placement, ReportRow, RunRow, Submitted, TaskRow, TaskView, Want,
 };
 pub use sqlite::SqliteHub;
-pub use traits::{Answered, Blobs, HubStore, Identities, Queue, Reports, Settings};
+pub use traits::{Answered, Blobs, HubStore, Identities, Neighbours, Queue, Reports, Settings};

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use selvedge_core::fleet::FileRef;
 use selvedge_core::lease::Rules;
 use selvedge_core::model::TaskId;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::change::{Change, JournalLine, Verdict};
@@ -15,6 +16,9 @@ use super::rows::{
     BlobState, Completion, Granted, Identity, ListFilter, ListPage, LogLine, NewIdentity, NewTask,
     Overview, ReportRow, RunRow, Submitted, TaskRow, TaskView, Want,
 };
+
+/// What a step of priority is worth in waiting, in milliseconds.
+pub(crate) const STEP_MS: i64 = 600_000;
 
 /// An answer to come.
 pub type Answered<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubStoreError>> + Send + 'a>>;
@@ -48,6 +52,23 @@ pub trait Queue: Send + Sync {
     fn overview(&self) -> Answered<'_, Overview>;
     /// Removes what is older than so many milliseconds, at most so many rows: how many went.
     fn forget(&self, older_than_ms: i64, limit: usize) -> Answered<'_, u64>;
+    /// What there is between the hubs of one database, where there may be several.
+    fn neighbours(&self) -> Option<&dyn Neighbours> {
+        None
+    }
+}
+
+/// Between several hubs on one database.
+pub trait Neighbours: Send + Sync {
+    /// Goes up when another hub has written something, and at times without. May miss some: whoever
+    /// waits for something looks for it besides.
+    fn elsewhere(&self) -> watch::Receiver<u64>;
+    /// Says that this hub is at work and, as JSON, who is connected to it: what the others say.
+    fn meet(&self, hub: Uuid, workers: String) -> Answered<'_, Vec<String>>;
+    /// Tasks as they stand, in any order; those that are not there are left out.
+    fn as_they_stand(&self, tasks: Vec<TaskId>) -> Answered<'_, Vec<TaskRow>>;
+    /// Tasks whose holders are to be told to stop; not all of very many.
+    fn to_be_stopped(&self) -> Answered<'_, Vec<TaskRow>>;
 }
 
 /// What runs left behind.

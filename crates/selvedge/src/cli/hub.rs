@@ -12,12 +12,14 @@ The first start prints a token for an administrator, once. It can make others: s
 Examples:
   selvedge hub                                              SQLite, on this machine only
   selvedge hub --listen 0.0.0.0:7700 --host hub.example --tls-cert chain.pem --tls-key key.pem
-  selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy")]
+  selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy
+  PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes any that is free, and says which.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
     pub(crate) listen: std::net::SocketAddr,
-    /// An SQLite file [default: `hub/hub.db` in the state directory].
+    /// An SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the
+    /// state directory].
     #[arg(long, value_name = "DATABASE")]
     pub(crate) database: Option<String>,
     /// A name that clients may ask for it by, besides the address; may be given several times.

@@ -12,7 +12,7 @@ use selvedge_core::config::nearest;
 use selvedge_core::fleet::{Scope, Timing};
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
 use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, dashboard, mint, run};
-use selvedge_store::hub::{HubStore, HubStoreError, Settings, SqliteHub};
+use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, Settings, SqliteHub};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,6 +24,8 @@ use crate::local::Home;
 
 /// Whose everything is as long as there are no others.
 const TENANT: &str = "default";
+/// Where the password of a database server may be, as other programs have it.
+const PASSWORD: &str = "PGPASSWORD";
 /// How much the hub tells of itself on standard error.
 const LEVEL: tracing::Level = tracing::Level::INFO;
 
@@ -53,7 +55,7 @@ async fn serve(
     mut settings: HubSettings,
     tls: Option<tokio_rustls::TlsAcceptor>,
 ) -> Result<u8, CliError> {
-    let store = open(args, &settings)?;
+    let store = open(args, &settings).await?;
     first_token(args, store.as_ref()).await?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         CliError::infrastructure(format!("cannot listen at {}: {error}", args.listen))
@@ -75,20 +77,31 @@ async fn serve(
     Ok(exit_code::VERIFIED)
 }
 
-fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubStore>, CliError> {
+async fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubStore>, CliError> {
     let kept = Settings {
         rules: settings.rules(),
     };
-    let path = match &args.database {
-        Some(url) if url.contains("://") => {
-            return Err(CliError::usage(format!(
-                "{url} names no database that is known"
-            )));
+    let scheme = args.database.as_deref().and_then(|it| it.split_once("://"));
+    match (scheme, &args.database) {
+        (Some(("postgres" | "postgresql", _)), Some(url)) => {
+            let environment = environment();
+            let password = environment.iter().find(|(name, _)| name == PASSWORD);
+            let password = password.map(|(_, value)| value.as_str());
+            let store = PostgresHub::open(url, password, kept).await;
+            Ok(Arc::new(store.map_err(no_server)?))
         }
-        Some(path) => PathBuf::from(path),
-        None => Home::find(&environment())?.root().join("hub/hub.db"),
-    };
-    let store = SqliteHub::open(&path, kept).map_err(|error| {
+        // The rest of it may hold a password.
+        (Some((scheme, _)), _) => Err(CliError::usage(format!(
+            "--database: no database is known by `{scheme}://`"
+        ))
+        .hint("give a file for SQLite, or postgres://USER@HOST/DATABASE")),
+        (None, Some(path)) => open_file(&PathBuf::from(path), kept),
+        (None, None) => open_file(&Home::find(&environment())?.root().join("hub/hub.db"), kept),
+    }
+}
+
+fn open_file(path: &Path, kept: Settings) -> Result<Arc<dyn HubStore>, CliError> {
+    let store = SqliteHub::open(path, kept).map_err(|error| {
         let told = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
         match error {
             HubStoreError::InUse(_) => told.hint("one hub at a time uses an SQLite file"),
@@ -96,6 +109,23 @@ fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubStore>, C
         }
     })?;
     Ok(Arc::new(store))
+}
+
+/// What to do about a database server that cannot be used.
+fn no_server(error: HubStoreError) -> CliError {
+    let told = format!("--database: {error}");
+    match error {
+        HubStoreError::Address(_) => CliError::usage(told).hint(
+            "an address is postgres://USER@HOST:PORT/DATABASE; the password may be in PGPASSWORD",
+        ),
+        HubStoreError::Refused(_) => CliError::infrastructure(told).hint(
+            "the hub needs a database that belongs to its user: \
+             CREATE ROLE selvedge LOGIN PASSWORD '…'; CREATE DATABASE selvedge OWNER selvedge",
+        ),
+        HubStoreError::Newer { .. } => CliError::infrastructure(told),
+        _ => CliError::infrastructure(told)
+            .hint("see that the server runs there, and lets this machine in"),
+    }
 }
 
 /// The very first start makes a token for an administrator, and tells it once.

@@ -6,7 +6,7 @@
 
 mod blobs;
 mod clock;
-mod columns;
+pub(super) mod columns;
 mod desk;
 mod identities;
 mod open;

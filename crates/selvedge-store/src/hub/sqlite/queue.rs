@@ -17,10 +17,8 @@ use crate::hub::overview;
 use crate::hub::rows::{
     Granted, ListFilter, ListPage, LogLine, NewTask, Overview, Submitted, TaskRow, TaskView, Want,
 };
-use crate::hub::traits::{Answered, Queue};
+use crate::hub::traits::{Answered, Queue, STEP_MS};
 
-/// What a step of priority is worth in waiting, in milliseconds.
-pub(crate) const STEP_MS: i64 = 600_000;
 /// Tasks that one sweep takes back at most.
 const SWEPT: usize = 500;
 

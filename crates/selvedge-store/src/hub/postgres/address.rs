@@ -1,0 +1,161 @@
+//! Where the database is, as `postgres://…` says it, and whether the way there is encrypted.
+//!
+//! Invariant: nothing that is shown holds a password.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::hub::error::HubStoreError;
+
+/// How long one address may take to answer.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// A database and the way there.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    /// Roots that the server's certificate must come from, instead of the system's.
+    pub(super) roots: Option<PathBuf>,
+}
+
+impl Address {
+    pub(super) fn parse(url: &str, password: Option<&str>) -> Result<Self, HubStoreError> {
+        let (rest, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut kept = Vec::new();
+        let (mut mode, mut roots) = (None, None);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", word)) => mode = Some(word),
+                Some(("sslrootcert", path)) => {
+                    let path = percent_decode_str(path).decode_utf8_lossy().into_owned();
+                    roots = Some(PathBuf::from(path));
+                }
+                _ => kept.push(pair),
+            }
+        }
+        let url = format!("{rest}?{}", kept.join("&"));
+        let parsed = url.parse::<Config>();
+        let mut config = parsed.map_err(|error| HubStoreError::Address(chain(&error)))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(HubStoreError::Address("it names no host".to_owned()));
+        }
+        if config.get_user().is_none() {
+            return Err(HubStoreError::Address("it names no user".to_owned()));
+        }
+        if let (None, Some(password)) = (config.get_password(), password) {
+            config.password(password);
+        }
+        config.ssl_mode(ssl_mode(mode, &config)?);
+        config.application_name("selvedge hub");
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECTING);
+        }
+        Ok(Self { config, roots })
+    }
+
+    /// Who, where and which, for people.
+    pub(super) fn shown(&self) -> String {
+        let host = match self.config.get_hosts().first() {
+            Some(Host::Tcp(name)) => name.clone(),
+            #[cfg(unix)]
+            Some(Host::Unix(path)) => path.display().to_string(),
+            None => self
+                .config
+                .get_hostaddrs()
+                .first()
+                .map_or_else(String::new, ToString::to_string),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        format!("{user}@{host}:{port}/{database}")
+    }
+}
+
+/// Within this machine in the clear, beyond it encrypted, unless it is said otherwise.
+fn ssl_mode(word: Option<&str>, config: &Config) -> Result<SslMode, HubStoreError> {
+    match word {
+        None if config.get_hosts().iter().all(is_here) => Ok(SslMode::Disable),
+        Some("disable") => Ok(SslMode::Disable),
+        Some("prefer") => Ok(SslMode::Prefer),
+        // Whoever encrypts also holds the certificate against its roots and the name.
+        None | Some("require" | "verify-ca" | "verify-full") => Ok(SslMode::Require),
+        Some(other) => Err(HubStoreError::Address(format!(
+            "sslmode is `disable`, `prefer`, `require` or `verify-full`, not `{other}`"
+        ))),
+    }
+}
+
+fn is_here(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|at: IpAddr| at.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+/// An error with all that led to it, each told once.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut told = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_told = cause.to_string();
+        if !told.contains(&cause_told) {
+            told = format!("{told}: {cause_told}");
+        }
+        next = cause.source();
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_holds_no_password() {
+        let url = "postgres://me:s3cret@db.example:5433/hub?sslrootcert=%2Fetc%2Froots.pem";
+        let address = Address::parse(url, None).unwrap();
+        assert_eq!(address.shown(), "me@db.example:5433/hub");
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+        assert_eq!(address.roots, Some(PathBuf::from("/etc/roots.pem")));
+        let broken = "postgres://me:s3cret@db.example:port/hub";
+        let Err(error) = Address::parse(broken, None) else {
+            panic!("a port that is no number")
+        };
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn within_the_machine_nothing_is_encrypted_unless_asked_for() {
+        for (url, mode) in [
+            ("postgres://me@%2Frun%2Fpostgresql/hub", SslMode::Disable),
+            ("postgres://me@127.0.0.1/hub", SslMode::Disable),
+            (
+                "postgres://me@localhost/hub?sslmode=verify-full",
+                SslMode::Require,
+            ),
+            (
+                "postgres://me@db.example/hub?sslmode=disable",
+                SslMode::Disable,
+            ),
+        ] {
+            let address = Address::parse(url, None).unwrap();
+            assert_eq!(address.config.get_ssl_mode(), mode, "{url}");
+        }
+        for url in [
+            "postgres:///hub",
+            "postgres://db.example/hub",
+            "postgres://me@h/hub?sslmode=some",
+        ] {
+            assert!(Address::parse(url, None).is_err(), "{url}");
+        }
+    }
+}

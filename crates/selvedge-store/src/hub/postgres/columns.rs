@@ -1,0 +1,273 @@
+//! Rows of the tasks' tables, to and fro.
+
+use std::borrow::Cow;
+
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::Lease;
+use selvedge_core::model::{MicroUsd, Outcome, TaskId};
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+use uuid::Uuid;
+
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::{Cost, TaskRow, TaskView};
+use crate::hub::sqlite::columns::{damaged, feedback, outcome};
+
+/// The columns that decisions are made on, of `task t` and `request r`.
+pub(super) const ROW: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
+     t.last_run, t.open_run, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
+     t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
+/// What there is beside them, with what the task cost, as `c`.
+pub(super) const VIEW: &str = "r.tenant, r.submitted_by, r.retry_of, r.title, r.agent, r.place, \
+     r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
+/// Sums over the ledger. A sum that no number holds is the highest.
+pub(super) const SUMS: &str = "count(*) AS calls, \
+     count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
+     count(*) FILTER (WHERE source = 'estimated') AS estimated, \
+     least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint AS micro_usd, \
+     least(coalesce(sum(tokens_in), 0), 9223372036854775807)::bigint AS tokens_in, \
+     least(coalesce(sum(tokens_out), 0), 9223372036854775807)::bigint AS tokens_out";
+/// This moment, by the one clock that counts.
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// A task's row, and the number that it is kept by.
+pub(super) struct Kept {
+    pub(super) number: i64,
+    pub(super) row: TaskRow,
+}
+
+/// Columns one after the other: a name would be looked for among all of them.
+pub(super) struct Cells<'a> {
+    row: &'a Row,
+    next: usize,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn of(row: &'a Row) -> Self {
+        Self { row, next: 0 }
+    }
+
+    pub(super) fn next<T: FromSql<'a>>(&mut self) -> Result<T, HubStoreError> {
+        let value = self.row.try_get(self.next).map_err(damaged)?;
+        self.next += 1;
+        Ok(value)
+    }
+
+    /// A number that is never below zero.
+    pub(super) fn count(&mut self) -> Result<u64, HubStoreError> {
+        u64::try_from(self.next::<i64>()?).map_err(damaged)
+    }
+
+    /// The same, and small.
+    pub(super) fn small(&mut self) -> Result<u32, HubStoreError> {
+        u32::try_from(self.next::<i32>()?).map_err(damaged)
+    }
+}
+
+/// From the columns of [`ROW`].
+pub(super) fn kept(cells: &mut Cells<'_>) -> Result<Kept, HubStoreError> {
+    let number = cells.next()?;
+    let task_id = TaskId::new(cells.next()?);
+    let state: &str = cells.next()?;
+    let row = TaskRow {
+        task_id,
+        lease: Lease {
+            state: TaskState::parse(state).ok_or_else(|| damaged(state))?,
+            epoch: cells.count()?,
+            token: cells.next()?,
+            worker: cells.next()?,
+            due_at: cells.next()?,
+            last_run: cells.small()?,
+            open_run: cells
+                .next::<Option<i32>>()?
+                .map(u32::try_from)
+                .transpose()
+                .map_err(damaged)?,
+            reports: cells.small()?,
+            losses: cells.small()?,
+            cancel: cells.next()?,
+            completion: cells.next()?,
+            outcome: outcome(cells.next()?)?,
+            feedback: feedback(cells.next()?)?,
+        },
+        reason: cells.next()?,
+        entry_seq: cells.count()?,
+        event_seq: cells.count()?,
+        log_seq: cells.count()?,
+        updated_at: cells.next()?,
+    };
+    Ok(Kept { number, row })
+}
+
+/// From the columns of [`ROW`], then [`VIEW`].
+pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
+    let row = kept(cells)?.row;
+    let tenant = cells.next()?;
+    let submitted_by = cells.next()?;
+    let retry_of: Option<Uuid> = cells.next()?;
+    let title = cells.next()?;
+    let agent = cells.next()?;
+    let place = cells.next()?;
+    let priority: i16 = cells.next()?;
+    let labels: &str = cells.next()?;
+    Ok(TaskView {
+        row,
+        tenant,
+        submitted_by,
+        retry_of: retry_of.map(TaskId::new),
+        title,
+        agent,
+        place,
+        priority: u8::try_from(priority).map_err(damaged)?,
+        labels: serde_json::from_str(labels).map_err(damaged)?,
+        max_attempts: cells.small()?,
+        created_at: cells.next()?,
+        cost: cost(cells)?,
+    })
+}
+
+/// From the columns of [`SUMS`].
+pub(super) fn cost(cells: &mut Cells<'_>) -> Result<Cost, HubStoreError> {
+    Ok(Cost {
+        calls: cells.count()?,
+        unknown: cells.count()?,
+        estimated: cells.count()?,
+        micro_usd: MicroUsd(cells.count()?),
+        tokens_in: cells.count()?,
+        tokens_out: cells.count()?,
+    })
+}
+
+/// A count as the database keeps it; one that it cannot keep is the highest that it can.
+pub(super) fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The same for a small one.
+pub(super) fn small(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Text as the database keeps it: it knows no NUL.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// The same for text that may not be there.
+pub(super) fn maybe(of: Option<&String>) -> Option<Cow<'_, str>> {
+    of.map(|of| text(of))
+}
+
+/// Rows to be written back, a column each.
+#[derive(Default)]
+pub(super) struct TaskColumns<'a> {
+    numbers: Vec<i64>,
+    states: Vec<&'static str>,
+    epochs: Vec<i64>,
+    tokens: Vec<Option<&'a str>>,
+    workers: Vec<Option<Cow<'a, str>>>,
+    due: Vec<Option<i64>>,
+    last_runs: Vec<i32>,
+    open_runs: Vec<Option<i32>>,
+    reports: Vec<i32>,
+    losses: Vec<i32>,
+    cancels: Vec<Option<Cow<'a, str>>>,
+    completions: Vec<Option<Cow<'a, str>>>,
+    outcomes: Vec<Option<&'static str>>,
+    feedbacks: Vec<Option<String>>,
+    reasons: Vec<Option<Cow<'a, str>>>,
+    entry_seqs: Vec<i64>,
+    event_seqs: Vec<i64>,
+    log_seqs: Vec<i64>,
+    updated: Vec<i64>,
+    over: Vec<Option<i64>>,
+}
+
+/// Writes rows back, all at once.
+pub(super) const SAVE: &str = "
+    UPDATE task t SET
+        state = u.state, epoch = u.epoch, token = u.token, worker = u.worker, due_at = u.due_at,
+        last_run = u.last_run, open_run = u.open_run, reports = u.reports, losses = u.losses,
+        cancel = u.cancel, completion = u.completion, outcome = u.outcome, feedback = u.feedback,
+        reason = u.reason, entry_seq = u.entry_seq, event_seq = u.event_seq, log_seq = u.log_seq,
+        updated_at = u.updated_at, over_at = u.over_at
+    FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
+                $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::text[],
+                $12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
+                $18::bigint[], $19::bigint[], $20::bigint[])
+         AS u (task_no, state, epoch, token, worker, due_at, last_run, open_run, reports, losses,
+               cancel, completion, outcome, feedback, reason, entry_seq, event_seq, log_seq,
+               updated_at, over_at)
+    WHERE t.task_no = u.task_no";
+
+impl<'a> TaskColumns<'a> {
+    pub(super) fn of(rows: impl Iterator<Item = &'a Kept>) -> Self {
+        let mut columns = Self::default();
+        for kept in rows {
+            columns.push(kept);
+        }
+        columns
+    }
+
+    fn push(&mut self, Kept { number, row }: &'a Kept) {
+        let lease = &row.lease;
+        self.numbers.push(*number);
+        self.states.push(lease.state.as_str());
+        self.epochs.push(int(lease.epoch));
+        self.tokens.push(lease.token.as_deref());
+        self.workers.push(maybe(lease.worker.as_ref()));
+        self.due.push(lease.due_at);
+        self.last_runs.push(small(lease.last_run));
+        self.open_runs.push(lease.open_run.map(small));
+        self.reports.push(small(lease.reports));
+        self.losses.push(small(lease.losses));
+        self.cancels.push(maybe(lease.cancel.as_ref()));
+        self.completions.push(maybe(lease.completion.as_ref()));
+        self.outcomes.push(lease.outcome.map(Outcome::as_str));
+        // A review is words, which always have a JSON form.
+        let feedback = lease.feedback.as_ref();
+        self.feedbacks
+            .push(feedback.and_then(|review| serde_json::to_string(review).ok()));
+        self.reasons.push(maybe(row.reason.as_ref()));
+        self.entry_seqs.push(int(row.entry_seq));
+        self.event_seqs.push(int(row.event_seq));
+        self.log_seqs.push(int(row.log_seq));
+        self.updated.push(row.updated_at);
+        let over = lease.state.is_terminal().then_some(row.updated_at);
+        self.over.push(over);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// As [`SAVE`] takes them.
+    pub(super) fn values(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 20] {
+        [
+            &self.numbers,
+            &self.states,
+            &self.epochs,
+            &self.tokens,
+            &self.workers,
+            &self.due,
+            &self.last_runs,
+            &self.open_runs,
+            &self.reports,
+            &self.losses,
+            &self.cancels,
+            &self.completions,
+            &self.outcomes,
+            &self.feedbacks,
+            &self.reasons,
+            &self.entry_seqs,
+            &self.event_seqs,
+            &self.log_seqs,
+            &self.updated,
+            &self.over,
+        ]
+    }
+}

@@ -1,0 +1,206 @@
+//! Connections to the database: made, set up, and what their errors mean.
+
+use std::sync::Arc;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::{Address, chain};
+use crate::hub::error::HubStoreError;
+
+/// Every connection says this first. A commit is answered when it is on the disk, wherever the server
+/// was told otherwise; and nothing waits for ever.
+const SET_UP: &str = "
+    SELECT set_config('synchronous_commit', 'on', false)
+        WHERE current_setting('synchronous_commit') IN ('off', 'local');
+    SET jit = off;
+    SET lock_timeout = '10s';
+    SET statement_timeout = '60s';
+    SET idle_in_transaction_session_timeout = '60s'";
+
+/// What makes connections.
+#[derive(Clone)]
+pub(super) struct Connector {
+    address: Address,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Connector {
+    pub(super) fn new(address: Address) -> Result<Self, HubStoreError> {
+        let tls = match address.config.get_ssl_mode() {
+            SslMode::Disable => None,
+            _ => Some(MakeRustlsConnect::new(client_config(&address)?)),
+        };
+        Ok(Self { address, tls })
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.address.shown()
+    }
+
+    /// A connection of its own, set up.
+    pub(super) async fn client(&self) -> Result<Client, Error> {
+        self.client_that_hears(|_| {}).await
+    }
+
+    /// One that calls this with the process of whoever notifies.
+    pub(super) async fn client_that_hears(
+        &self,
+        heard: impl Fn(i32) + Send + 'static,
+    ) -> Result<Client, Error> {
+        let config = &self.address.config;
+        let client = match &self.tls {
+            None => {
+                let (client, connection) = config.connect(NoTls).await?;
+                tokio::spawn(drive(connection, heard));
+                client
+            }
+            Some(tls) => {
+                let (client, connection) = config.connect(tls.clone()).await?;
+                tokio::spawn(drive(connection, heard));
+                client
+            }
+        };
+        client.batch_execute(SET_UP).await?;
+        Ok(client)
+    }
+
+    /// Connections for whoever comes, at most so many.
+    pub(super) fn pool(&self, size: usize) -> Result<Pool, HubStoreError> {
+        let method = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let config = self.address.config.clone();
+        let manager = match &self.tls {
+            None => Manager::from_config(config, NoTls, method),
+            Some(tls) => Manager::from_config(config, tls.clone(), method),
+        };
+        let set_up = Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let done = client.batch_execute(SET_UP).await;
+                done.map_err(HookError::Backend)
+            })
+        });
+        Pool::builder(manager)
+            .max_size(size)
+            .post_create(set_up)
+            .build()
+            .map_err(|error| HubStoreError::Unavailable(chain(&error)))
+    }
+}
+
+/// Drives a connection until it ends.
+async fn drive<S, T>(mut connection: Connection<S, T>, heard: impl Fn(i32) + Send)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    // Whoever uses it hears of its end by what they asked for.
+    while let Some(Ok(message)) =
+        std::future::poll_fn(|context| connection.poll_message(context)).await
+    {
+        if let AsyncMessage::Notification(said) = message {
+            heard(said.process_id());
+        }
+    }
+}
+
+fn client_config(address: &Address) -> Result<ClientConfig, HubStoreError> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = &address.roots {
+        let told = |reason: String| {
+            HubStoreError::Address(format!("sslrootcert {}: {reason}", path.display()))
+        };
+        let found = CertificateDer::pem_file_iter(path).map_err(|error| told(error.to_string()))?;
+        for certificate in found {
+            let certificate = certificate.map_err(|error| told(error.to_string()))?;
+            roots
+                .add(certificate)
+                .map_err(|error| told(error.to_string()))?;
+        }
+    } else {
+        // One that cannot be read is one that nothing is trusted for.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| HubStoreError::Unavailable(error.to_string()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Whether the connection is gone, and the server with it perhaps: another one may tell more.
+pub(super) fn is_lost(error: &Error) -> bool {
+    match error.code() {
+        Some(code) => [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+        ]
+        .contains(code),
+        None => error.is_closed() || has_io_error(error),
+    }
+}
+
+fn has_io_error(error: &Error) -> bool {
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        if cause.is::<std::io::Error>() {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+/// Whether the same transaction may go through when it is tried again.
+pub(super) fn is_passing(error: &Error) -> bool {
+    error.code().is_some_and(|code| {
+        [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ]
+        .contains(code)
+    })
+}
+
+impl From<Error> for HubStoreError {
+    fn from(error: Error) -> Self {
+        let told = chain(&error);
+        let Some(code) = error.code() else {
+            return Self::Unavailable(told);
+        };
+        if *code == SqlState::DISK_FULL {
+            return Self::DiskFull;
+        }
+        let refused = [
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            SqlState::INVALID_PASSWORD,
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            SqlState::INVALID_CATALOG_NAME,
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+        ];
+        if refused.contains(code) {
+            Self::Refused(told)
+        } else {
+            Self::Unavailable(told)
+        }
+    }
+}
+
+impl From<deadpool_postgres::PoolError> for HubStoreError {
+    fn from(error: deadpool_postgres::PoolError) -> Self {
+        match error {
+            deadpool_postgres::PoolError::Backend(error) => error.into(),
+            other => Self::Unavailable(chain(&other)),
+        }
+    }
+}

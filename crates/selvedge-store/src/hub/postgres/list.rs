@@ -1,0 +1,128 @@
+//! Lists of tasks, and numbers over all of them.
+
+use std::fmt::Write;
+
+use selvedge_core::fleet::TaskState;
+use selvedge_core::model::{Outcome, TaskId};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresHub;
+use super::columns::{self, Cells, ROW, SUMS, VIEW, text};
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::{ListFilter, ListPage, Overview, Placement};
+use crate::hub::sqlite::columns::{damaged, from_word, parsed};
+
+pub(super) async fn page(
+    hub: &PostgresHub,
+    filter: ListFilter,
+    limit: usize,
+) -> Result<ListPage, HubStoreError> {
+    let mut states = String::new();
+    if !filter.states.is_empty() {
+        // In the statement itself, so that an index over some states can be seen to hold them.
+        let words: Vec<_> = filter
+            .states
+            .iter()
+            .map(|state| format!("'{}'", state.as_str()))
+            .collect();
+        // Writing to a string cannot fail.
+        let _ = write!(states, "AND t.state IN ({})", words.join(", "));
+    }
+    let sql = format!(
+        "SELECT {ROW}, {VIEW} FROM request r JOIN task t ON t.task_no = r.task_no,
+         LATERAL (SELECT {SUMS} FROM cost WHERE cost.task_no = t.task_no) c
+         WHERE ($1::uuid IS NULL OR r.task_id < $1) {states}
+           AND ($2::text IS NULL OR t.outcome = $2)
+           AND ($3::text IS NULL OR r.agent = $3)
+           AND ($4::text IS NULL OR t.worker = $4)
+           AND ($5::text IS NULL OR r.tenant = $5)
+           AND ($6::text IS NULL OR t.labels ? $6)
+           AND ($7::text IS NULL OR position(lower($7) IN lower(r.title)) > 0
+                OR position(lower($7) IN lower(coalesce(r.place, ''))) > 0)
+         ORDER BY r.task_id DESC LIMIT $8"
+    );
+    let before: Option<Uuid> = filter.before.map(TaskId::uuid);
+    let outcome = filter.outcome.map(Outcome::as_str);
+    let one_more = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
+    let (agent, worker) = (
+        filter.agent.as_deref().map(text),
+        filter.worker.as_deref().map(text),
+    );
+    let (tenant, label) = (
+        filter.tenant.as_deref().map(text),
+        filter.label.as_deref().map(text),
+    );
+    let words = filter.text.as_deref().map(text);
+    let rows = hub
+        .rows(
+            &sql,
+            &[
+                &before, &outcome, &agent, &worker, &tenant, &label, &words, &one_more,
+            ],
+        )
+        .await?;
+    let tasks = rows.iter().map(|row| columns::view(&mut Cells::of(row)));
+    let mut tasks: Vec<_> = tasks.collect::<Result<_, _>>()?;
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    Ok(ListPage { tasks, more })
+}
+
+/// Numbers over everything, each a query of its own over what an index or one pass gives.
+pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreError> {
+    let mut overview = Overview::default();
+    for (state, count) in counts(hub, "SELECT state, count(*) FROM task GROUP BY state").await? {
+        let state = TaskState::parse(&state).ok_or_else(|| damaged(&state))?;
+        overview.states.push((state, count));
+    }
+    let over = "outcome IS NOT NULL AND state <> 'needs_review'";
+    let by_outcome = format!("SELECT outcome, count(*) FROM task WHERE {over} GROUP BY outcome");
+    for (outcome, count) in counts(hub, &by_outcome).await? {
+        overview.outcomes.push((from_word(outcome)?, count));
+    }
+    let closings = "SELECT closing, count(*) FROM run WHERE closing IS NOT NULL GROUP BY closing";
+    for (closing, count) in counts(hub, closings).await? {
+        overview.closings.push((from_word(closing)?, count));
+    }
+    for (wanted, into) in [
+        (over, &mut overview.reports),
+        ("outcome = 'verified'", &mut overview.verified_after),
+    ] {
+        let sql = format!(
+            "SELECT reports::text, count(*) FROM task WHERE {wanted} GROUP BY reports ORDER BY reports"
+        );
+        for (reports, count) in counts(hub, &sql).await? {
+            into.push((parsed(&reports)?, count));
+        }
+    }
+    let sums = "SELECT coalesce(sum(losses), 0)::bigint FROM task";
+    overview.losses = Cells::of(only(&hub.rows(sums, &[]).await?)?).count()?;
+    let ledger = format!("SELECT {SUMS} FROM cost");
+    overview.cost = columns::cost(&mut Cells::of(only(&hub.rows(&ledger, &[]).await?)?))?;
+    let waiting = "SELECT t.labels::text, count(*), min(r.created_at)
+         FROM task t JOIN request r ON r.task_no = t.task_no WHERE t.state = 'queued' GROUP BY t.labels";
+    for row in &hub.rows(waiting, &[]).await? {
+        let mut cells = Cells::of(row);
+        let labels: &str = cells.next()?;
+        overview.waiting.push(Placement {
+            labels: serde_json::from_str(labels).map_err(damaged)?,
+            waiting: cells.count()?,
+            since: cells.next()?,
+        });
+    }
+    Ok(overview)
+}
+
+fn only(rows: &[Row]) -> Result<&Row, HubStoreError> {
+    rows.first().ok_or_else(|| damaged("a sum without a row"))
+}
+
+async fn counts(hub: &PostgresHub, sql: &str) -> Result<Vec<(String, u64)>, HubStoreError> {
+    let rows = hub.rows(sql, &[]).await?;
+    let each = rows.iter().map(|row| {
+        let mut cells = Cells::of(row);
+        Ok((cells.next()?, cells.count()?))
+    });
+    each.collect()
+}

@@ -1,0 +1,49 @@
+//! The schema: numbered migrations, only ever forward, by one hub at a time. A migration that was
+//! released is never edited.
+
+use tokio_postgres::{Client, Transaction};
+
+use crate::hub::error::HubStoreError;
+
+const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
+
+/// Brings the schema to what this program knows; another hub that starts at the same time waits.
+pub(super) async fn migrate(client: &mut Client) -> Result<(), HubStoreError> {
+    let transaction = client.transaction().await?;
+    // The lock's number is ours alone in this database; it ends with the transaction.
+    transaction
+        .batch_execute("SELECT pg_advisory_xact_lock(hashtext('selvedge hub'))")
+        .await?;
+    let found = version(&transaction).await?;
+    let known = MIGRATIONS.len();
+    if found > known {
+        return Err(HubStoreError::Newer { found, known });
+    }
+    for (version, migration) in (1i32..).zip(MIGRATIONS).skip(found) {
+        transaction.batch_execute(migration).await?;
+        transaction
+            .execute(
+                "INSERT INTO selvedge_schema (version) VALUES ($1)",
+                &[&version],
+            )
+            .await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
+async fn version(transaction: &Transaction<'_>) -> Result<usize, HubStoreError> {
+    let there = "SELECT to_regclass('selvedge_schema') IS NOT NULL";
+    if !transaction.query_one(there, &[]).await?.get::<_, bool>(0) {
+        transaction
+            .batch_execute(
+                "CREATE TABLE selvedge_schema (
+                     version    integer     PRIMARY KEY,
+                     applied_at timestamptz NOT NULL DEFAULT now()
+                 )",
+            )
+            .await?;
+    }
+    let latest = "SELECT coalesce(max(version), 0) FROM selvedge_schema";
+    let latest: i32 = transaction.query_one(latest, &[]).await?.get(0);
+    Ok(usize::try_from(latest).unwrap_or(usize::MAX))
+}

@@ -1,0 +1,262 @@
+//! Tasks taken in, a batch at a time. A client's key is taken first, and before any task: two hubs that
+//! are sent the same key at once take keys in one order, and the second sees what the first has kept.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use selvedge_core::model::TaskId;
+use tokio_postgres::{Client, Error, Row, Statement};
+use uuid::Uuid;
+
+use super::changes::MOMENT;
+use super::columns::{maybe, small, text};
+use super::lane::{Decided, HubStoreErrorOr, Link, Work};
+use super::neighbours::Bell;
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::{NewTask, Submitted};
+use crate::hub::sqlite::columns::damaged;
+use crate::hub::traits::STEP_MS;
+
+const TAKE_KEYS: &str = "
+    INSERT INTO idempotency
+    SELECT tenant, key, hash, task_id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+    FROM unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[]) AS k (tenant, key, hash, task_id)
+    ORDER BY tenant, key
+    ON CONFLICT DO NOTHING
+    RETURNING task_id";
+const KEYS: &str = "
+    SELECT i.tenant, i.key, i.hash, i.task_id
+    FROM unnest($1::text[], $2::text[]) AS k (tenant, key)
+    JOIN idempotency i ON i.tenant = k.tenant AND i.key = k.key";
+const GIVE_BACK: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
+/// The request, the task and the first line of its log.
+const INSERT: &str = "
+    WITH asked AS (
+        SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
+                    $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[])
+             AS a (task_id, tenant, submitted_by, retry_of, title, agent, place, priority, labels,
+                   max_attempts, body)
+    ), taken AS (
+        INSERT INTO request (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
+                             max_attempts, created_at, body)
+        SELECT task_id, tenant, submitted_by, retry_of, title, agent, place, priority, max_attempts,
+               now, body
+        FROM asked ORDER BY task_id
+        ON CONFLICT (task_id) DO NOTHING
+        RETURNING task_no, task_id, priority, created_at
+    ), waiting AS (
+        INSERT INTO task (task_no, rank, labels, state, log_seq, updated_at)
+        SELECT t.task_no, t.created_at - t.priority * $12::bigint, a.labels::jsonb, 'queued', 1,
+               t.created_at
+        FROM taken t JOIN asked a ON a.task_id = t.task_id
+    ), told AS (
+        INSERT INTO log SELECT task_no, 1, created_at, '{\"type\":\"submitted\"}' FROM taken
+    )
+    SELECT task_id FROM taken";
+
+pub(super) struct Submissions {
+    pub(super) bell: Arc<Bell>,
+}
+
+pub(super) struct Prepared {
+    take_keys: Statement,
+    keys: Statement,
+    give_back: Statement,
+    insert: Statement,
+    moment: Statement,
+}
+
+type Key<'a> = (&'a str, &'a str);
+
+impl Work for Submissions {
+    type Job = NewTask;
+    type Answer = Submitted;
+    type Prepared = Prepared;
+    type Draft = bool;
+
+    async fn prepare(client: &Client) -> Result<Prepared, Error> {
+        // Joins with what was asked are by hash: both sides are as small as the batch.
+        client.batch_execute("SET enable_hashjoin = on").await?;
+        Ok(Prepared {
+            take_keys: client.prepare(TAKE_KEYS).await?,
+            keys: client.prepare(KEYS).await?,
+            give_back: client.prepare(GIVE_BACK).await?,
+            insert: client.prepare(INSERT).await?,
+            moment: client.prepare(MOMENT).await?,
+        })
+    }
+
+    async fn decide(
+        &self,
+        link: &Link<Prepared>,
+        jobs: &[&NewTask],
+    ) -> Result<Decided<Submitted, bool>, HubStoreErrorOr> {
+        let (begun, moment) = tokio::join!(
+            biased;
+            link.client.batch_execute("BEGIN"),
+            link.client.query_one(&link.prepared.moment, &[])
+        );
+        begun?;
+        let transaction = moment?.get(1);
+        let mut answers = by_key(link, jobs).await?;
+        let mut open: Vec<&NewTask> = Vec::new();
+        let mut seen = HashSet::new();
+        for (job, answer) in jobs.iter().zip(&mut answers) {
+            if answer.is_none() {
+                if seen.insert(job.task_id) {
+                    open.push(job);
+                } else {
+                    *answer = Some(Submitted::IdTaken);
+                }
+            }
+        }
+        let taken = insert(link, &open).await?;
+        for (job, answer) in jobs.iter().zip(&mut answers) {
+            if answer.is_some() {
+                continue;
+            }
+            *answer = Some(if taken.contains(&job.task_id.uuid()) {
+                Submitted::New(job.task_id)
+            } else {
+                if let Some((tenant, key)) = key(job) {
+                    let give_back = &link.prepared.give_back;
+                    link.client.execute(give_back, &[&tenant, &key]).await?;
+                }
+                Submitted::IdTaken
+            });
+        }
+        Ok(Decided {
+            transaction,
+            answers: answers.into_iter().flatten().collect(),
+            draft: !taken.is_empty(),
+        })
+    }
+
+    async fn commit(&self, link: &Link<Prepared>, draft: &bool) -> Result<(), Error> {
+        link.client.batch_execute("COMMIT").await?;
+        if *draft {
+            self.bell.ring();
+        }
+        Ok(())
+    }
+}
+
+fn key(job: &NewTask) -> Option<Key<'_>> {
+    let (key, _) = job.idempotency.as_ref()?;
+    Some((&job.tenant, key))
+}
+
+/// The answers to those whose key was taken before; the others' keys are theirs now.
+async fn by_key(
+    link: &Link<Prepared>,
+    jobs: &[&NewTask],
+) -> Result<Vec<Option<Submitted>>, HubStoreErrorOr> {
+    let mut answers = vec![None; jobs.len()];
+    let mut columns = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for job in jobs {
+        if let Some((key, hash)) = &job.idempotency {
+            columns.0.push(text(&job.tenant));
+            columns.1.push(text(key));
+            columns.2.push(hash.as_slice());
+            columns.3.push(job.task_id.uuid());
+        }
+    }
+    if columns.0.is_empty() {
+        return Ok(answers);
+    }
+    let take: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+        [&columns.0, &columns.1, &columns.2, &columns.3];
+    let look: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&columns.0, &columns.1];
+    let (taken, known) = tokio::join!(
+        biased;
+        link.client.query(&link.prepared.take_keys, &take),
+        link.client.query(&link.prepared.keys, &look)
+    );
+    let mut taken: HashSet<Uuid> = taken?.iter().map(|row| row.get(0)).collect();
+    let known = known?;
+    let known = known_keys(&known)?;
+    for (job, answer) in jobs.iter().zip(&mut answers) {
+        let Some((key, hash)) = &job.idempotency else {
+            continue;
+        };
+        let names: (Cow<'_, str>, Cow<'_, str>) = (text(&job.tenant), text(key));
+        let Some((stored, task)) = known.get(&(&*names.0, &*names.1)) else {
+            return Err(damaged("a key that was taken is not there").into());
+        };
+        *answer = if *task == job.task_id.uuid() && taken.remove(task) {
+            None
+        } else if *stored == hash {
+            Some(Submitted::Again(TaskId::new(*task)))
+        } else {
+            Some(Submitted::KeyTaken(TaskId::new(*task)))
+        };
+    }
+    Ok(answers)
+}
+
+fn known_keys(rows: &[Row]) -> Result<HashMap<Key<'_>, (&[u8], Uuid)>, HubStoreError> {
+    let each = rows.iter().map(|row| {
+        let key = (row.try_get(0)?, row.try_get(1)?);
+        Ok((key, (row.try_get(2)?, row.try_get(3)?)))
+    });
+    each.collect::<Result<_, Error>>().map_err(damaged)
+}
+
+/// Inserts those whose id is free: the ids of these.
+async fn insert(
+    link: &Link<Prepared>,
+    jobs: &[&NewTask],
+) -> Result<HashSet<Uuid>, HubStoreErrorOr> {
+    if jobs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let column = |of: fn(&NewTask) -> &str| -> Vec<Cow<'_, str>> {
+        jobs.iter().map(|job| text(of(job))).collect()
+    };
+    let ids: Vec<Uuid> = jobs.iter().map(|job| job.task_id.uuid()).collect();
+    let tenants = column(|job| &job.tenant);
+    let by = column(|job| &job.submitted_by);
+    let retries: Vec<Option<Uuid>> = jobs
+        .iter()
+        .map(|job| job.retry_of.map(TaskId::uuid))
+        .collect();
+    let titles = column(|job| &job.title);
+    let agents: Vec<_> = jobs.iter().map(|job| maybe(job.agent.as_ref())).collect();
+    let places: Vec<_> = jobs.iter().map(|job| maybe(job.place.as_ref())).collect();
+    let priorities: Vec<i16> = jobs.iter().map(|job| i16::from(job.priority)).collect();
+    let labels: Vec<String> = jobs
+        .iter()
+        .map(|job| json_labels(&job.labels))
+        .collect::<Result<_, _>>()?;
+    let attempts: Vec<i32> = jobs.iter().map(|job| small(job.max_attempts)).collect();
+    let bodies = column(|job| &job.body);
+    let rows = link
+        .client
+        .query(
+            &link.prepared.insert,
+            &[
+                &ids,
+                &tenants,
+                &by,
+                &retries,
+                &titles,
+                &agents,
+                &places,
+                &priorities,
+                &labels,
+                &attempts,
+                &bodies,
+                &STEP_MS,
+            ],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Labels as a JSON array that the database takes.
+pub(super) fn json_labels(labels: &[String]) -> Result<String, HubStoreError> {
+    let labels: Vec<Cow<'_, str>> = labels.iter().map(|label| text(label)).collect();
+    serde_json::to_string(&labels).map_err(damaged)
+}

@@ -1,0 +1,355 @@
+//! What changes write beside the tasks' rows: a column for each column, so that a batch is one
+//! statement for each table, all of them on their way before the first is answered.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::future::join_all;
+use selvedge_core::model::Closing;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Statement};
+
+use super::columns::{Kept, SAVE, TaskColumns, int, small, text};
+use crate::hub::change::Written;
+use crate::hub::error::HubStoreError;
+use crate::hub::sqlite::columns::{damaged, word};
+
+const LOG: &str = "
+    INSERT INTO log SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])";
+const BEGUN: &str = "
+    INSERT INTO run (task_no, run_number, epoch, begun_at)
+    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[])";
+const CLOSED: &str = "
+    UPDATE run r SET closed_at = u.at, closing = u.closing
+    FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[])
+         AS u (task_no, run_number, at, closing)
+    WHERE r.task_no = u.task_no AND r.run_number = u.run_number
+      AND (r.closing IS NULL OR r.closing = 'interrupted')";
+const REPORTS: &str = "
+    INSERT INTO report
+    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[])
+    ON CONFLICT DO NOTHING";
+const LATE: &str = "
+    INSERT INTO late_report
+    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[])
+    ON CONFLICT DO NOTHING";
+const JOURNAL: &str = "
+    INSERT INTO journal SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])";
+const COSTS: &str = "
+    INSERT INTO cost
+    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[],
+                         $7::bigint[], $8::bigint[], $9::text[])
+    ON CONFLICT DO NOTHING";
+const RESULTS: &str = "
+    INSERT INTO result SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[])
+    ON CONFLICT DO NOTHING";
+const FILES: &str = "
+    INSERT INTO file SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
+    ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
+
+/// The statements, prepared.
+pub(super) struct Statements {
+    save: Statement,
+    log: Statement,
+    begun: Statement,
+    closed: Statement,
+    reports: Statement,
+    late: Statement,
+    journal: Statement,
+    costs: Statement,
+    results: Statement,
+    files: Statement,
+}
+
+impl Statements {
+    pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
+        Ok(Self {
+            save: client.prepare(SAVE).await?,
+            log: client.prepare(LOG).await?,
+            begun: client.prepare(BEGUN).await?,
+            closed: client.prepare(CLOSED).await?,
+            reports: client.prepare(REPORTS).await?,
+            late: client.prepare(LATE).await?,
+            journal: client.prepare(JOURNAL).await?,
+            costs: client.prepare(COSTS).await?,
+            results: client.prepare(RESULTS).await?,
+            files: client.prepare(FILES).await?,
+        })
+    }
+}
+
+/// Columns of `log` and of `journal`.
+#[derive(Default)]
+struct Lines {
+    tasks: Vec<i64>,
+    seqs: Vec<i64>,
+    at: Vec<i64>,
+    events: Vec<String>,
+}
+
+impl Lines {
+    fn push(&mut self, task: i64, seq: u64, at: i64, event: String) {
+        self.tasks.push(task);
+        self.seqs.push(int(seq));
+        self.at.push(at);
+        self.events.push(event);
+    }
+}
+
+/// Columns of `report` and of `late_report`.
+#[derive(Default)]
+struct Reports {
+    tasks: Vec<i64>,
+    runs: Vec<i32>,
+    epochs: Vec<i64>,
+    at: Vec<i64>,
+    digests: Vec<Vec<u8>>,
+    bodies: Vec<String>,
+}
+
+impl Reports {
+    fn push(&mut self, task: i64, now: i64, report: (u32, u64, [u8; 32], String)) {
+        let (run, epoch, digest, body) = report;
+        self.tasks.push(task);
+        self.runs.push(small(run));
+        self.epochs.push(int(epoch));
+        self.at.push(now);
+        self.digests.push(digest.to_vec());
+        self.bodies.push(body);
+    }
+}
+
+#[derive(Default)]
+struct Costs {
+    tasks: Vec<i64>,
+    runs: Vec<i32>,
+    calls: Vec<String>,
+    at: Vec<i64>,
+    micro_usd: Vec<Option<i64>>,
+    sources: Vec<String>,
+    tokens_in: Vec<i64>,
+    tokens_out: Vec<i64>,
+    bodies: Vec<String>,
+}
+
+/// All that a batch writes.
+#[derive(Default)]
+pub(super) struct Writes {
+    pub(super) rows: Vec<Kept>,
+    log: Lines,
+    begun: (Vec<i64>, Vec<i32>, Vec<i64>, Vec<i64>),
+    /// By task and run: a statement must not meet a row twice.
+    closed: BTreeMap<(i64, i32), (i64, Closing)>,
+    reports: Reports,
+    late: Reports,
+    journal: Lines,
+    costs: Costs,
+    results: (Vec<i64>, Vec<String>, Vec<i64>, Vec<String>),
+    files: BTreeMap<(i64, String), (String, i64)>,
+}
+
+impl Writes {
+    /// Adds what one change of a task writes; its row is added by who knows the last of it.
+    pub(super) fn add(
+        &mut self,
+        task: i64,
+        now: i64,
+        written: Written,
+    ) -> Result<(), HubStoreError> {
+        for (seq, event) in written.log {
+            let event = serde_json::to_string(&event).map_err(damaged)?;
+            self.log.push(task, seq, now, event);
+        }
+        for (run, epoch) in written.begun {
+            self.begun.0.push(task);
+            self.begun.1.push(small(run));
+            self.begun.2.push(int(epoch));
+            self.begun.3.push(now);
+        }
+        for (run, closing) in written.closed {
+            let closed = self
+                .closed
+                .entry((task, small(run)))
+                .or_insert((now, closing));
+            if closed.1 == Closing::Interrupted {
+                *closed = (now, closing);
+            }
+        }
+        for report in written.reports {
+            self.reports.push(task, now, report);
+        }
+        for report in written.late {
+            self.late.push(task, now, report);
+        }
+        for line in written.journal {
+            self.journal.push(task, line.seq, now, line.event);
+        }
+        for line in written.costs {
+            self.costs.tasks.push(task);
+            self.costs.runs.push(small(line.run_number));
+            self.costs.calls.push(text(&line.call_id).into_owned());
+            self.costs.at.push(now);
+            let amount = line.cost.micro_usd.map(|amount| int(amount.0));
+            self.costs.micro_usd.push(amount);
+            self.costs.sources.push(word(line.cost.source));
+            self.costs.tokens_in.push(int(line.usage.tokens_in()));
+            self.costs.tokens_out.push(int(line.usage.tokens_out()));
+            let body = serde_json::to_string(&line).map_err(damaged)?;
+            self.costs.bodies.push(body);
+        }
+        for file in written.files {
+            let name = text(&file.name).into_owned();
+            let hash = text(&file.hash).into_owned();
+            self.files.insert((task, name), (hash, int(file.size)));
+        }
+        if let Some((completion, body)) = written.result {
+            self.results.0.push(task);
+            self.results.1.push(text(&completion).into_owned());
+            self.results.2.push(now);
+            self.results.3.push(body);
+        }
+        Ok(())
+    }
+
+    /// Sends all of it and the commit, and waits for the answers.
+    pub(super) async fn commit(&self, client: &Client, with: &Statements) -> Result<(), Error> {
+        let rows = TaskColumns::of(self.rows.iter());
+        let closed = Closed::of(&self.closed);
+        let files = Files::of(&self.files);
+        let (log, journal, costs) = (&self.log, &self.journal, &self.costs);
+        let (begun, results) = (&self.begun, &self.results);
+        let values = rows.values();
+        let mut flight = Flight {
+            client,
+            sent: Vec::new(),
+        };
+        if !rows.is_empty() {
+            flight.add(&with.save, values.to_vec());
+        }
+        if !log.tasks.is_empty() {
+            flight.add(&with.log, vec![&log.tasks, &log.seqs, &log.at, &log.events]);
+        }
+        if !begun.0.is_empty() {
+            flight.add(&with.begun, vec![&begun.0, &begun.1, &begun.2, &begun.3]);
+        }
+        if !closed.tasks.is_empty() {
+            let values: Vec<Value<'_>> =
+                vec![&closed.tasks, &closed.runs, &closed.at, &closed.closings];
+            flight.add(&with.closed, values);
+        }
+        for (statement, of) in [(&with.reports, &self.reports), (&with.late, &self.late)] {
+            if !of.tasks.is_empty() {
+                let values: Vec<Value<'_>> = vec![
+                    &of.tasks,
+                    &of.runs,
+                    &of.epochs,
+                    &of.at,
+                    &of.digests,
+                    &of.bodies,
+                ];
+                flight.add(statement, values);
+            }
+        }
+        if !journal.tasks.is_empty() {
+            let values: Vec<Value<'_>> =
+                vec![&journal.tasks, &journal.seqs, &journal.at, &journal.events];
+            flight.add(&with.journal, values);
+        }
+        if !costs.tasks.is_empty() {
+            let values: Vec<Value<'_>> = vec![
+                &costs.tasks,
+                &costs.runs,
+                &costs.calls,
+                &costs.at,
+                &costs.micro_usd,
+                &costs.sources,
+                &costs.tokens_in,
+                &costs.tokens_out,
+                &costs.bodies,
+            ];
+            flight.add(&with.costs, values);
+        }
+        if !results.0.is_empty() {
+            flight.add(
+                &with.results,
+                vec![&results.0, &results.1, &results.2, &results.3],
+            );
+        }
+        if !files.tasks.is_empty() {
+            let values: Vec<Value<'_>> =
+                vec![&files.tasks, &files.names, &files.hashes, &files.sizes];
+            flight.add(&with.files, values);
+        }
+        flight.land().await
+    }
+}
+
+type Value<'a> = &'a (dyn ToSql + Sync);
+
+/// Statements that are sent one after the other without waiting.
+struct Flight<'a> {
+    client: &'a Client,
+    sent: Vec<Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>>,
+}
+
+impl<'a> Flight<'a> {
+    fn add(&mut self, statement: &'a Statement, values: Vec<Value<'a>>) {
+        let client = self.client;
+        self.sent.push(Box::pin(async move {
+            client.execute(statement, &values).await.map(drop)
+        }));
+    }
+
+    /// Commits, and gives the first error. After one the server commits nothing, whatever is sent.
+    async fn land(mut self) -> Result<(), Error> {
+        self.sent
+            .push(Box::pin(self.client.batch_execute("COMMIT")));
+        // Each is sent when it is first polled, which is in this order.
+        let answers = join_all(self.sent).await;
+        answers.into_iter().collect()
+    }
+}
+
+#[derive(Default)]
+struct Closed {
+    tasks: Vec<i64>,
+    runs: Vec<i32>,
+    at: Vec<i64>,
+    closings: Vec<String>,
+}
+
+impl Closed {
+    fn of(closed: &BTreeMap<(i64, i32), (i64, Closing)>) -> Self {
+        let mut columns = Self::default();
+        for ((task, run), (at, closing)) in closed {
+            columns.tasks.push(*task);
+            columns.runs.push(*run);
+            columns.at.push(*at);
+            columns.closings.push(word(*closing));
+        }
+        columns
+    }
+}
+
+#[derive(Default)]
+struct Files<'a> {
+    tasks: Vec<i64>,
+    names: Vec<Cow<'a, str>>,
+    hashes: Vec<Cow<'a, str>>,
+    sizes: Vec<i64>,
+}
+
+impl<'a> Files<'a> {
+    fn of(files: &'a BTreeMap<(i64, String), (String, i64)>) -> Self {
+        let mut columns = Self::default();
+        for ((task, name), (hash, size)) in files {
+            columns.tasks.push(*task);
+            columns.names.push(Cow::Borrowed(name));
+            columns.hashes.push(Cow::Borrowed(hash));
+            columns.sizes.push(*size);
+        }
+        columns
+    }
+}

@@ -1,0 +1,53 @@
+//! What every store of a hub must do: one suite over both. What was answered is there after a start, a
+//! task is one worker's at a time, and the log tells again how everything came to stand as it does.
+//! Each property knows the traits only.
+
+mod kept;
+mod postgres;
+mod queue;
+mod stage;
+
+use selvedge_store::hub::{HubStoreError, Settings, SqliteHub};
+
+macro_rules! over_both {
+    ($($room:ident :: $name:ident),* $(,)?) => {
+        mod on_sqlite {
+            use super::stage::Stage;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$room::$name(Stage::sqlite()).await;
+            })*
+        }
+        mod on_postgres {
+            use super::stage::Stage;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$room::$name(Stage::postgres()).await;
+            })*
+        }
+    };
+}
+
+over_both!(
+    queue::what_was_answered_is_there_after_a_start,
+    queue::the_highest_comes_first_and_labels_must_fit,
+    queue::many_at_once_never_share_a_task,
+    queue::a_grant_that_is_over_leaves_evidence_and_costs_only,
+    queue::one_key_is_one_task,
+    queue::entries_of_one_task_keep_their_order,
+    queue::a_report_is_told_once,
+    queue::lists_are_narrowed_paged_and_counted,
+    kept::blobs_are_resumed_and_proved,
+    kept::tokens_are_found_by_their_hash_alone,
+    kept::what_is_past_its_time_goes_and_tombstones_stay,
+    kept::what_a_database_may_choke_on_is_kept_all_the_same,
+);
+
+#[tokio::test]
+async fn one_hub_at_a_time_has_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hub.db");
+    let _first = SqliteHub::open(&path, Settings::default()).unwrap();
+    let second = SqliteHub::open(&path, Settings::default());
+    assert!(matches!(second, Err(HubStoreError::InUse(_))));
+}

@@ -1,0 +1,276 @@
+//! Several handles on one PostgreSQL database, as several hubs have; a server that goes away; databases
+//! that cannot be used.
+
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::Rules;
+use selvedge_store::hub::{Answer, Granted, HubStoreError, PostgresHub, Settings, Step, Submitted};
+use selvedge_testkit::Postgres;
+
+use super::stage::{Stage, complete, entry, futures, replays, report, task, told, want};
+
+async fn refused(url: &str) -> String {
+    let opened = PostgresHub::open(url, None, Settings::default()).await;
+    opened.err().expect("nothing that can be used").to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hubs_never_give_out_a_task_twice() {
+    let stage = Stage::postgres();
+    // Both bring the tables up to date.
+    let (one, two) = tokio::join!(stage.open(), stage.open());
+    futures((0..300).map(|number| one.submit(task(number, 0, &[])))).await;
+    let grants = (0..30).flat_map(|worker| {
+        let worker = format!("w{worker}");
+        [
+            one.grant(vec![want(&worker, 5, &[])]),
+            two.grant(vec![want(&worker, 5, &[])]),
+        ]
+    });
+    let granted: Vec<Granted> = futures(grants).await.into_iter().flatten().collect();
+    let mut ids: Vec<_> = granted.iter().map(|granted| granted.row.task_id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!((granted.len(), ids.len()), (300, 300));
+    // The stream of each task now comes through either hub, as after a worker moved.
+    for (seq, step) in [
+        (1, Step::Begin(1)),
+        (2, report(1, "{}")),
+        (3, complete("once")),
+    ] {
+        let changes = granted.iter().flat_map(|granted| {
+            let change = entry(granted, seq, step.clone());
+            let id = granted.row.task_id;
+            [one.change(id, change.clone()), two.change(id, change)]
+        });
+        for verdict in futures(changes).await {
+            assert_eq!(verdict.unwrap().answer, Answer::Done);
+        }
+    }
+    for id in ids.iter().step_by(50) {
+        let (view, _) = two.task(*id).await.unwrap().unwrap();
+        assert_eq!(view.row.lease.state, TaskState::Succeeded);
+        assert_eq!(view.cost.calls, 1);
+        replays(one.as_ref(), *id).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_at_two_hubs_is_one_task() {
+    let stage = Stage::postgres();
+    let (one, two) = (stage.open().await, stage.open().await);
+    let submit = (0..60u128).map(|number| {
+        let mut new = task(number, 0, &[]);
+        new.idempotency = Some((format!("key {}", number % 6), [1; 32]));
+        if number % 2 == 0 {
+            one.submit(new)
+        } else {
+            two.submit(new)
+        }
+    });
+    let answers = futures(submit).await;
+    let new = answers
+        .iter()
+        .filter(|answer| matches!(answer, Submitted::New(_)));
+    assert_eq!(new.count(), 6);
+    assert!(!answers.contains(&Submitted::IdTaken));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hubs_sweep_each_lease_once() {
+    let stage = Stage::postgres();
+    let rules = Rules {
+        ttl_ms: 0,
+        grace_ms: 0,
+        offer_ms: 0,
+        backoff_ms: 3_600_000,
+        max_losses: 2,
+    };
+    let (one, two) = (stage.open_with(rules).await, stage.open_with(rules).await);
+    futures((0..100).map(|number| one.submit(task(number, 0, &[])))).await;
+    let granted = one.grant(vec![want("w", 100, &[])]).await.unwrap();
+    let begun = granted
+        .iter()
+        .map(|granted| one.change(granted.row.task_id, entry(granted, 1, Step::Begin(1))));
+    futures(begun).await;
+    let sweeps = (0..6).flat_map(|_| [one.sweep(false), two.sweep(false)]);
+    let mut swept: Vec<_> = futures(sweeps)
+        .await
+        .into_iter()
+        .flatten()
+        .map(|row| row.task_id)
+        .collect();
+    let all = swept.len();
+    swept.sort();
+    swept.dedup();
+    assert_eq!((all, swept.len()), (100, 100));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_hears_of_what_another_wrote() {
+    let stage = Stage::postgres();
+    let (one, two) = (stage.open().await, stage.open().await);
+    let neighbours = two.neighbours().unwrap();
+    let mut elsewhere = neighbours.elsewhere();
+    // The first is its own: it begins to listen.
+    elsewhere.wait_for(|count| *count > 0).await.unwrap();
+    let heard = *elsewhere.borrow_and_update();
+    one.submit(task(1, 0, &[])).await.unwrap();
+    elsewhere.wait_for(|count| *count > heard).await.unwrap();
+    let rows = neighbours.as_they_stand(vec![task(1, 0, &[]).task_id, task(2, 0, &[]).task_id]);
+    assert_eq!(rows.await.unwrap().len(), 1);
+    let first = one.neighbours().unwrap();
+    let (here, there) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
+    assert!(first.meet(here, "[1]".to_owned()).await.unwrap().is_empty());
+    assert_eq!(
+        neighbours.meet(there, "[2]".to_owned()).await.unwrap(),
+        ["[1]"]
+    );
+    assert_eq!(first.meet(here, "[1]".to_owned()).await.unwrap(), ["[2]"]);
+}
+
+/// Nothing that was answered is lost when the server dies, nothing is done twice, and what was under way
+/// is answered once it is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_and_comes_back_loses_nothing() {
+    let server = Postgres::start();
+    let stage = Stage::Postgres(server.database());
+    let store = stage.open().await;
+    let mut tried = 0u128;
+    let mut answered = Vec::new();
+    for round in 0..3 {
+        let base = tried;
+        let submits: Vec<_> = (0..200)
+            .map(|number| store.submit(task(base + number, 0, &[])))
+            .collect();
+        tried += 200;
+        let working = tokio::task::spawn({
+            let store = std::sync::Arc::clone(&store);
+            async move {
+                let mut settled = Vec::new();
+                for number in 0..100u128 {
+                    let new = task(10_000 + base + number, 0, &[]);
+                    if let Ok(Submitted::New(id)) = store.submit(new).await {
+                        settled.push(id);
+                    }
+                }
+                settled
+            }
+        });
+        let before = answered.len();
+        let mut under_way = Box::pin(each(submits));
+        // In the middle of it.
+        tokio::select! {
+            biased;
+            done = &mut under_way => panic!("too quick to be interrupted: {}", done.len()),
+            () = tokio::task::yield_now() => {}
+        }
+        server.stop_now();
+        server.start_again();
+        for outcome in under_way.await.into_iter().flatten() {
+            let Submitted::New(id) = outcome else {
+                panic!("round {round}: {outcome:?} of what was submitted once")
+            };
+            answered.push(id);
+        }
+        answered.extend(working.await.unwrap());
+        assert!(answered.len() > before, "round {round}");
+    }
+    for id in &answered {
+        assert!(
+            store.task(*id).await.unwrap().is_some(),
+            "an acknowledged task is gone"
+        );
+    }
+}
+
+async fn each<T: Send>(
+    all: Vec<selvedge_store::hub::Answered<'_, T>>,
+) -> Vec<Result<T, HubStoreError>> {
+    let mut outcomes = Vec::new();
+    for one in all {
+        outcomes.push(one.await);
+    }
+    outcomes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_used_is_said() {
+    let server = Postgres::shared();
+    let url = server.database();
+    let database = url.rsplit('/').next().unwrap();
+    server.sql(&url, "CREATE ROLE guest LOGIN");
+    let told = refused(&server.url("guest", database)).await;
+    assert!(
+        told.contains("refuses this hub: guest@") && told.contains("permission denied"),
+        "{told}"
+    );
+    let told = refused(&server.url("selvedge", "nowhere")).await;
+    assert!(told.contains("does not exist"), "{told}");
+    let told = refused("postgres://me:s3cret@127.0.0.1:1/hub").await;
+    assert!(
+        told.contains("me@127.0.0.1:1/hub") && !told.contains("s3cret"),
+        "{told}"
+    );
+    let told = refused("postgres://me:s3cret@[/hub").await;
+    assert!(
+        told.starts_with("not the address") && !told.contains("s3cret"),
+        "{told}"
+    );
+    // Once the tables are there, a later release changes them.
+    drop(
+        PostgresHub::open(&url, None, Settings::default())
+            .await
+            .unwrap(),
+    );
+    server.sql(&url, "INSERT INTO selvedge_schema (version) VALUES (1000)");
+    let opened = PostgresHub::open(&url, None, Settings::default()).await;
+    assert!(matches!(
+        opened,
+        Err(HubStoreError::Newer { found: 1000, .. })
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_stays_as_it_is() {
+    let stage = Stage::postgres();
+    let store = stage.open().await;
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let granted = store
+        .grant(vec![want("w", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    for (seq, step) in [
+        (1, Step::Begin(1)),
+        (2, report(1, "{}")),
+        (3, complete("once")),
+    ] {
+        assert_eq!(
+            told(store.as_ref(), id, entry(&granted, seq, step)).await,
+            Answer::Done
+        );
+    }
+    let Stage::Postgres(url) = &stage else {
+        unreachable!("it is one")
+    };
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    for statement in [
+        "UPDATE log SET event = ''",
+        "DELETE FROM log",
+        "UPDATE report SET body = ''",
+        "DELETE FROM report",
+        "UPDATE journal SET event = ''",
+        "UPDATE task SET state = 'queued'",
+        "UPDATE task SET epoch = 0",
+    ] {
+        let error = client.batch_execute(statement).await.expect_err(statement);
+        let code = error.code().map(tokio_postgres::error::SqlState::code);
+        assert_eq!(code, Some("23000"), "{statement}: {error}");
+    }
+    replays(store.as_ref(), id).await;
+}

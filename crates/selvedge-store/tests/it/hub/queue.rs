@@ -1,0 +1,388 @@
+//! Tasks, their leases, and what workers tell of them.
+
+use selvedge_core::fleet::{RefusalCode, TaskState};
+use selvedge_core::lease::{Fence, Rules};
+use selvedge_core::model::{Closing, MicroUsd, TaskId};
+use selvedge_store::hub::{Answer, Change, Granted, ListFilter, Step, Submitted, Want};
+
+use super::stage::{Stage, complete, entry, futures, replays, report, task, told, want};
+
+pub(super) async fn what_was_answered_is_there_after_a_start(stage: Stage) {
+    let store = stage.open().await;
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    assert_eq!(store.submit(new.clone()).await.unwrap(), Submitted::New(id));
+    assert_eq!(store.submit(new).await.unwrap(), Submitted::IdTaken);
+    let granted = store
+        .grant(vec![want("w", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    let body = r#"{"z":1,"a":0.1}"#;
+    for (seq, step) in [
+        (1, Step::Begin(1)),
+        (2, report(1, body)),
+        (3, complete("once")),
+    ] {
+        for again in ["first", "again"] {
+            let change = entry(&granted, seq, step.clone());
+            assert_eq!(
+                told(store.as_ref(), id, change).await,
+                Answer::Done,
+                "{seq} {again}"
+            );
+        }
+    }
+    drop(store);
+    let store = stage.open().await;
+    let (view, _) = store.task(id).await.unwrap().unwrap();
+    assert_eq!(view.row.lease.state, TaskState::Succeeded);
+    assert_eq!(
+        (view.cost.calls, view.cost.micro_usd),
+        (1, MicroUsd(7)),
+        "a call counts once"
+    );
+    assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, body);
+    replays(store.as_ref(), id).await;
+    let other = entry(&granted, 2, report(1, "{}"));
+    let Answer::Refused { code, .. } = told(store.as_ref(), id, other).await else {
+        panic!("another report in the place of one that was acknowledged")
+    };
+    assert_eq!(code, RefusalCode::Conflict);
+}
+
+pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: Stage) {
+    let store = stage.open().await;
+    for new in [task(1, 0, &[]), task(2, 9, &["gpu"]), task(3, 5, &[])] {
+        store.submit(new).await.unwrap();
+    }
+    let titles = async |worker: Want| {
+        let granted = store.grant(vec![worker]).await.unwrap();
+        let mut titles = Vec::new();
+        for granted in granted {
+            let (view, _) = store.task(granted.row.task_id).await.unwrap().unwrap();
+            titles.push(view.title);
+        }
+        titles
+    };
+    assert_eq!(titles(want("plain", 1, &["linux"])).await, ["task 3"]);
+    assert_eq!(
+        titles(want("strong", 5, &["gpu", "linux"])).await,
+        ["task 2", "task 1"]
+    );
+    assert!(titles(want("late", 5, &["gpu"])).await.is_empty());
+}
+
+pub(super) async fn many_at_once_never_share_a_task(stage: Stage) {
+    let store = stage.open().await;
+    let submitted = (0..200).map(|number| store.submit(task(number, 0, &[])));
+    futures(submitted).await;
+    let grants = (0..20).map(|worker| store.grant(vec![want(&format!("w{worker}"), 10, &[])]));
+    let granted: Vec<Granted> = futures(grants).await.into_iter().flatten().collect();
+    let mut ids: Vec<TaskId> = granted.iter().map(|granted| granted.row.task_id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!((granted.len(), ids.len()), (200, 200));
+    for id in ids.iter().take(5) {
+        replays(store.as_ref(), *id).await;
+    }
+}
+
+pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: Stage) {
+    // Nothing is waited for: every period is over at once.
+    let rules = Rules {
+        ttl_ms: 0,
+        grace_ms: 0,
+        offer_ms: 0,
+        backoff_ms: 0,
+        max_losses: 2,
+    };
+    let store = stage.open_with(rules).await;
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let first = store
+        .grant(vec![want("first", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        told(store.as_ref(), id, entry(&first, 1, Step::Begin(1))).await,
+        Answer::Done
+    );
+    assert!(
+        store.sweep(true).await.unwrap().is_empty(),
+        "quiet: no lease ends"
+    );
+    while store.task(id).await.unwrap().unwrap().0.row.lease.state != TaskState::Queued {
+        store.sweep(false).await.unwrap();
+    }
+    let second = store
+        .grant(vec![want("second", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    assert_eq!(second.fence.epoch, first.fence.epoch + 1);
+    let before = store.task(id).await.unwrap().unwrap().0.row;
+    for step in [report(1, "{}"), Step::Begin(2), complete("late")] {
+        let answer = told(store.as_ref(), id, entry(&first, 2, step)).await;
+        assert!(
+            matches!(
+                answer,
+                Answer::Refused {
+                    code: RefusalCode::Stale,
+                    ..
+                }
+            ),
+            "{answer:?}"
+        );
+    }
+    let wrong = Fence {
+        epoch: second.fence.epoch,
+        token: "guessed".to_owned(),
+    };
+    let answer = told(store.as_ref(), id, Change::Accept(wrong)).await;
+    assert!(
+        matches!(answer, Answer::Refused { .. }),
+        "an epoch alone is no fence"
+    );
+    let (after, _) = store.task(id).await.unwrap().unwrap();
+    assert_eq!(after.row, before);
+    assert_eq!(after.cost.calls, 1);
+    assert!(store.reports(id).await.unwrap().is_empty());
+    assert_eq!(store.late_reports(id).await.unwrap().len(), 1);
+    assert!(store.result(id).await.unwrap().is_none());
+    assert_eq!(
+        store.runs(id).await.unwrap()[0].closing,
+        Some(Closing::Interrupted)
+    );
+    replays(store.as_ref(), id).await;
+}
+
+pub(super) async fn one_key_is_one_task(stage: Stage) {
+    let store = stage.open().await;
+    let keyed = |number: u128, hash: u8| {
+        let mut new = task(number, 0, &[]);
+        new.idempotency = Some(("key".to_owned(), [hash; 32]));
+        new
+    };
+    let all = (0..50).map(|number| store.submit(keyed(number, 1)));
+    let answers = futures(all).await;
+    let mut new = answers.iter().filter_map(|answer| match answer {
+        Submitted::New(task) => Some(*task),
+        _ => None,
+    });
+    let first = new.next().unwrap();
+    assert_eq!(new.next(), None, "one of them is taken in");
+    let again = answers
+        .iter()
+        .filter(|answer| **answer == Submitted::Again(first));
+    assert_eq!(again.count(), 49);
+    let other = store.submit(keyed(99, 2)).await.unwrap();
+    assert_eq!(other, Submitted::KeyTaken(first));
+    assert!(
+        store
+            .task(task(99, 0, &[]).task_id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    // An id that is taken leaves no key behind.
+    let mut taken = task(0, 0, &[]);
+    taken.task_id = first;
+    taken.idempotency = Some(("another".to_owned(), [1; 32]));
+    assert_eq!(store.submit(taken).await.unwrap(), Submitted::IdTaken);
+    let mut free = task(100, 0, &[]);
+    free.idempotency = Some(("another".to_owned(), [2; 32]));
+    let id = free.task_id;
+    assert_eq!(store.submit(free).await.unwrap(), Submitted::New(id));
+    assert_eq!(
+        store
+            .tasks(ListFilter::default(), 10)
+            .await
+            .unwrap()
+            .tasks
+            .len(),
+        2
+    );
+}
+
+/// A worker sends its entries without waiting: whatever shares a transaction, each is decided on what
+/// the one before has left.
+pub(super) async fn entries_of_one_task_keep_their_order(stage: Stage) {
+    let store = stage.open().await;
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let granted = store
+        .grant(vec![want("w", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    let mut seq = 0;
+    let mut next = |step: Step| {
+        seq += 1;
+        store.change(id, entry(&granted, seq, step))
+    };
+    let mut all = Vec::new();
+    for run in 1..=20 {
+        all.push(next(Step::Begin(run)));
+        all.push(next(report(run, &format!(r#"{{"run":{run}}}"#))));
+        all.push(next(Step::Progress));
+    }
+    all.push(next(complete("once")));
+    let answers = futures(all.into_iter()).await;
+    for verdict in answers {
+        assert_eq!(verdict.unwrap().answer, Answer::Done);
+    }
+    let numbers: Vec<u32> = store
+        .runs(id)
+        .await
+        .unwrap()
+        .iter()
+        .map(|run| run.run_number)
+        .collect();
+    assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+    assert_eq!(store.reports(id).await.unwrap().len(), 20);
+    let (view, _) = store.task(id).await.unwrap().unwrap();
+    assert_eq!((view.row.lease.reports, view.row.entry_seq), (20, 61));
+    replays(store.as_ref(), id).await;
+}
+
+/// The same report twice in one breath is fine, another one in its place is not.
+pub(super) async fn a_report_is_told_once(stage: Stage) {
+    let store = stage.open().await;
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let granted = store
+        .grant(vec![want("w", 1, &[])])
+        .await
+        .unwrap()
+        .remove(0);
+    told(store.as_ref(), id, entry(&granted, 1, Step::Begin(1))).await;
+    let all = [
+        store.change(id, entry(&granted, 2, report(1, "{}"))),
+        store.change(id, entry(&granted, 2, report(1, "{}"))),
+        store.change(id, entry(&granted, 2, report(1, "[]"))),
+    ];
+    let answers: Vec<Answer> = futures(all.into_iter())
+        .await
+        .into_iter()
+        .map(|verdict| verdict.unwrap().answer)
+        .collect();
+    assert_eq!(answers[..2], [Answer::Done, Answer::Done]);
+    let conflict = |answer: &Answer| {
+        matches!(
+            answer,
+            Answer::Refused {
+                code: RefusalCode::Conflict,
+                ..
+            }
+        )
+    };
+    assert!(conflict(&answers[2]), "{answers:?}");
+    assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, "{}");
+    let unknown = task(2, 0, &[]).task_id;
+    assert!(store.change(unknown, Change::Tick).await.unwrap().is_none());
+}
+
+pub(super) async fn lists_are_narrowed_paged_and_counted(stage: Stage) {
+    let store = stage.open().await;
+    for number in 0..5 {
+        let mut new = task(
+            number,
+            0,
+            if number % 2 == 0 {
+                &["gpu", "linux"]
+            } else {
+                &[]
+            },
+        );
+        new.agent = (number == 3).then(|| "codex".to_owned());
+        new.place = (number == 4).then(|| "Some/Where".to_owned());
+        store.submit(new).await.unwrap();
+    }
+    store.grant(vec![want("w", 1, &[])]).await.unwrap();
+    let titles = async |filter: ListFilter, limit: usize| {
+        let page = store.tasks(filter, limit).await.unwrap();
+        let titles: Vec<String> = page.tasks.iter().map(|view| view.title.clone()).collect();
+        (titles, page.more)
+    };
+    let all = ListFilter::default();
+    assert_eq!(
+        titles(all.clone(), 2).await,
+        (vec!["task 4".to_owned(), "task 3".to_owned()], true)
+    );
+    let before = Some(task(3, 0, &[]).task_id);
+    let filter = ListFilter {
+        before,
+        ..all.clone()
+    };
+    assert_eq!(titles(filter, 9).await.0, ["task 2", "task 1", "task 0"]);
+    for (filter, expected) in [
+        (
+            ListFilter {
+                states: vec![TaskState::Offered],
+                ..all.clone()
+            },
+            vec!["task 1"],
+        ),
+        (
+            ListFilter {
+                worker: Some("w".to_owned()),
+                ..all.clone()
+            },
+            vec!["task 1"],
+        ),
+        (
+            ListFilter {
+                label: Some("gpu".to_owned()),
+                ..all.clone()
+            },
+            vec!["task 4", "task 2", "task 0"],
+        ),
+        (
+            ListFilter {
+                agent: Some("codex".to_owned()),
+                ..all.clone()
+            },
+            vec!["task 3"],
+        ),
+        (
+            ListFilter {
+                text: Some("me/wh".to_owned()),
+                ..all.clone()
+            },
+            vec!["task 4"],
+        ),
+        (
+            ListFilter {
+                tenant: Some("other".to_owned()),
+                ..all.clone()
+            },
+            vec![],
+        ),
+    ] {
+        assert_eq!(titles(filter.clone(), 9).await.0, expected, "{filter:?}");
+    }
+    let overview = store.overview().await.unwrap();
+    let count = |state| {
+        overview
+            .states
+            .iter()
+            .find(|(other, _)| *other == state)
+            .map(|found| found.1)
+    };
+    assert_eq!(
+        (count(TaskState::Queued), count(TaskState::Offered)),
+        (Some(4), Some(1))
+    );
+    let mut waiting: Vec<_> = overview
+        .waiting
+        .iter()
+        .map(|it| (it.labels.len(), it.waiting))
+        .collect();
+    waiting.sort_unstable();
+    assert_eq!(waiting, [(0, 1), (2, 3)]);
+}

@@ -1,0 +1,254 @@
+//! A PostgreSQL server of the tests' own: made anew in a scratch folder, reached through a socket in it,
+//! so that nothing clashes; as another user where the tests are run by root, which it refuses to serve.
+//!
+//! Its programs come from Debian's package (`postgresql`), or from anywhere on the path. A small shell
+//! beside it ends the server and removes the folder when this process ends, in whatever way: its
+//! standard input is a pipe that closes with us.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Whom the server runs as when root asks, who may not.
+const NOBODY: &str = "nobody";
+/// What it is to write to the disk before it answers, for tests that only stop the server, never the
+/// machine: nothing waits for the disk.
+const QUICK: [&str; 2] = ["-c", "fsync=off"];
+
+static SHARED: OnceLock<Postgres> = OnceLock::new();
+
+/// A server, its folder, and whoever ends both.
+#[derive(Debug)]
+pub struct Postgres {
+    directory: PathBuf,
+    programs: PathBuf,
+    durable: bool,
+    databases: AtomicU64,
+    told: AtomicU64,
+    // Ends it when this goes.
+    warden: Child,
+}
+
+impl Postgres {
+    /// The server that all tests of this process share.
+    pub fn shared() -> &'static Self {
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// A server for one test, which may stop it and start it again.
+    pub fn start() -> Self {
+        Self::with(std::env::temp_dir().as_path(), false)
+    }
+
+    /// One that writes through to the disk below this folder, as servers do.
+    pub fn durable_in(parent: &Path) -> Self {
+        Self::with(parent, true)
+    }
+
+    fn with(parent: &Path, durable: bool) -> Self {
+        let programs = programs();
+        let directory = tempfile::Builder::new()
+            .prefix("selvedge-pg-")
+            .tempdir_in(parent)
+            .expect("a scratch folder for PostgreSQL");
+        // Removed by the warden, who outlives this process.
+        let directory = directory.keep();
+        fs::set_permissions(&directory, Permissions::from_mode(0o700)).expect("permissions");
+        if rustix::process::geteuid().is_root() {
+            let (user, group) = nobody();
+            chown(&directory, Some(user), Some(group)).expect("the folder given to `nobody`");
+        }
+        let server = Self {
+            warden: warden(&directory, &programs),
+            directory,
+            programs,
+            durable,
+            databases: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        };
+        let data = server.data();
+        server.run("initdb", |command| {
+            command
+                .args(["--username=selvedge", "--auth=trust", "--encoding=UTF8"])
+                .args(["--locale=C", "--no-sync", "--no-instructions", "--pgdata"])
+                .arg(&data);
+        });
+        server.start_again();
+        server
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Ends it at once, as a crash would: nothing is written down, nobody is told.
+    pub fn stop_now(&self) {
+        self.run("pg_ctl", |command| {
+            let data = self.data();
+            command.args(["stop", "-m", "immediate", "-D"]).arg(data);
+        });
+    }
+
+    /// Starts it, and waits until it answers.
+    pub fn start_again(&self) {
+        let (data, log) = (self.data(), self.directory.join("log"));
+        let mut options = vec![
+            "-c".to_owned(),
+            "listen_addresses=".to_owned(),
+            "-c".to_owned(),
+            format!("unix_socket_directories={}", self.directory.display()),
+            "-c".to_owned(),
+            "max_connections=300".to_owned(),
+        ];
+        if !self.durable {
+            options.extend(QUICK.map(str::to_owned));
+        }
+        self.run("pg_ctl", |command| {
+            command
+                .args(["start", "-w", "-t", "120", "-D"])
+                .arg(data)
+                .arg("-l")
+                .arg(log)
+                .arg("-o")
+                .arg(options.join(" "));
+        });
+    }
+
+    /// A fresh database, as `postgres://…` says where it is.
+    pub fn database(&self) -> String {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.run("createdb", |command| {
+            command.arg("--host").arg(&self.directory).args([
+                "--username=selvedge",
+                "--template=template0",
+                &name,
+            ]);
+        });
+        self.url("selvedge", &name)
+    }
+
+    /// The address of one of its databases, for one of its users.
+    pub fn url(&self, user: &str, database: &str) -> String {
+        let host = self.directory.display().to_string().replace('/', "%2F");
+        format!("postgres://{user}@{host}/{database}")
+    }
+
+    /// What a statement answers, as lines of text.
+    pub fn sql(&self, url: &str, statement: &str) -> String {
+        self.run("psql", |command| {
+            command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]);
+            command.args(["-c", statement]);
+        })
+    }
+
+    fn run(&self, program: &str, arguments: impl FnOnce(&mut Command)) -> String {
+        let mut command = as_whom(&self.programs.join(program));
+        command.current_dir(&self.directory);
+        // pg_ctl leaves the server with its own output: a pipe would never end.
+        let number = self.told.fetch_add(1, Ordering::Relaxed);
+        let told = self.directory.join(format!("told-{number}"));
+        let output = fs::File::create(&told).expect("a file for what a program says");
+        command.stdin(Stdio::null());
+        command.stderr(output.try_clone().expect("one more handle"));
+        command.stdout(output);
+        arguments(&mut command);
+        let status = command.status().expect("a program of PostgreSQL runs");
+        let text = fs::read_to_string(&told).unwrap_or_default();
+        // Gone with the folder at the latest.
+        let _ = fs::remove_file(&told);
+        assert!(status.success(), "{program} failed ({status}):\n{text}");
+        text
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Its input ends, so it ends the server.
+        drop(self.warden.stdin.take());
+        let _ = self.warden.wait();
+    }
+}
+
+/// A shell that waits until its input ends, and then ends the server and removes the folder.
+fn warden(directory: &Path, programs: &Path) -> Child {
+    let script = r#"
+        trap '' INT TERM HUP
+        read -r _
+        "$1/pg_ctl" stop -m immediate -D "$0/data" >/dev/null 2>&1
+        rm -rf "$0"
+    "#;
+    let mut command = as_whom(Path::new("sh"));
+    command
+        .arg("-c")
+        .arg(script)
+        .arg(directory)
+        .arg(programs)
+        .current_dir("/")
+        // Whoever ends our whole group must not end this.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().expect("`setpriv` or `sh` runs")
+}
+
+/// A program as the user that a server may run as.
+fn as_whom(program: &Path) -> Command {
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut command = Command::new("setpriv");
+        let (user, group) = nobody();
+        command
+            .arg(format!("--reuid={user}"))
+            .arg(format!("--regid={group}"))
+            .arg("--clear-groups")
+            .arg("--")
+            .arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    // What people set for their own servers must not lead there.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
+    }
+    command.env("LC_ALL", "C");
+    command
+}
+
+fn nobody() -> (u32, u32) {
+    let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+    let entry = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let user = fields.nth(1)?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        (name == NOBODY).then_some((user, group))
+    });
+    entry.expect("a user `nobody`, for the server does not run as root")
+}
+
+/// The folder with the server's programs: on the path, or the newest of Debian's.
+fn programs() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let mut versions: Vec<PathBuf> = debian.flatten().map(|entry| entry.path()).collect();
+    versions.sort();
+    places.extend(versions.into_iter().rev().map(|path| path.join("bin")));
+    let complete = |place: &&PathBuf| {
+        ["initdb", "pg_ctl", "postgres", "createdb", "psql"]
+            .iter()
+            .all(|program| place.join(program).is_file())
+    };
+    let found = places.iter().find(complete).cloned();
+    found.expect(
+        "PostgreSQL's programs (initdb, pg_ctl, postgres, createdb, psql) are neither on the path nor in \
+         /usr/lib/postgresql/*/bin: install Debian's `postgresql`",
+    )
+}
