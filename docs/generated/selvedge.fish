@@ -302,7 +302,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l dry-run -d 'Say
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l json -d 'Print one JSON object'
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l listen -d 'Where to listen; port 0 takes any that is free, and says which' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l database -d 'An SQLite file [default: `hub/hub.db` in the state directory]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l database -d 'An SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state directory]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l host -d 'A name that clients may ask for it by, besides the address; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l tls-cert -d 'The chain of certificates, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l tls-key -d 'Their private key, in PEM' -r -F

@@ -1,11 +1,5 @@
-//! A hub on loopback with a database of its own, a client that speaks plain HTTP/1.1, and a worker's
+//! A hub on loopback over either store, a client that speaks plain HTTP/1.1, and a worker's
 //! end of a session.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what cannot be done fails the test that needed it"
-)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +10,8 @@ use selvedge_core::fleet::{
     WorkerMessage,
 };
 use selvedge_hub::{Hub, HubSettings, Running, app, mint, run};
-use selvedge_store::hub::{HubStore, Identities, Settings, SqliteHub};
+use selvedge_store::hub::{HubStore, Identities, PostgresHub, Settings, SqliteHub};
+use selvedge_testkit::Postgres;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,13 +22,40 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 /// Long enough for anything that is going to happen at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct TestHub {
     pub(crate) host: String,
     pub(crate) hub: Arc<Hub>,
     running: Option<Running>,
-    directory: Arc<TempDir>,
+    place: Place,
+}
+
+/// Where its database is.
+#[derive(Clone)]
+pub(crate) enum Place {
+    File(Arc<TempDir>),
+    Server(String),
+}
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        Self::File(Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    pub(crate) fn postgres() -> Self {
+        Self::Server(Postgres::shared().database())
+    }
+
+    async fn open(&self, settings: Settings) -> Arc<dyn HubStore> {
+        match self {
+            Self::File(directory) => {
+                let path = directory.path().join("hub.db");
+                Arc::new(SqliteHub::open(&path, settings).unwrap())
+            }
+            Self::Server(url) => Arc::new(PostgresHub::open(url, None, settings).await.unwrap()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -51,19 +73,22 @@ impl Answer {
 
 impl TestHub {
     pub(crate) async fn start() -> Self {
+        Self::at(Place::sqlite()).await
+    }
+
+    pub(crate) async fn at(place: Place) -> Self {
         let settings = HubSettings {
             timing: Timing::of_ttl(Duration::from_secs(3)),
             ..HubSettings::default()
         };
-        Self::with(settings, Arc::new(tempfile::tempdir().unwrap())).await
+        Self::with(settings, place).await
     }
 
-    pub(crate) async fn with(mut settings: HubSettings, directory: Arc<TempDir>) -> Self {
+    pub(crate) async fn with(mut settings: HubSettings, place: Place) -> Self {
         let kept = Settings {
             rules: settings.rules(),
         };
-        let path = directory.path().join("hub.db");
-        let store: Arc<dyn HubStore> = Arc::new(SqliteHub::open(&path, kept).unwrap());
+        let store = place.open(kept).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
         settings.hosts = vec![host.clone()];
@@ -73,7 +98,7 @@ impl TestHub {
             host,
             hub,
             running,
-            directory,
+            place,
         }
     }
 
@@ -81,14 +106,14 @@ impl TestHub {
     pub(crate) async fn again(mut self) -> Self {
         self.running.take().unwrap().stop().await;
         let settings = self.hub.settings().clone();
-        let directory = Arc::clone(&self.directory);
+        let place = self.place.clone();
         let weak = Arc::downgrade(&self.hub);
         drop(self);
         // The lock on the database goes with the last session.
         while weak.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
-        Self::with(settings, directory).await
+        Self::with(settings, place).await
     }
 
     pub(crate) async fn token(&self, scopes: &[Scope]) -> String {
@@ -204,6 +229,15 @@ impl TestWorker {
             .expect("a message");
         let message = message.expect("an open session").unwrap();
         serde_json::from_str(message.to_text().unwrap()).unwrap()
+    }
+
+    /// Returns once the hub has ended the session.
+    pub(crate) async fn ended(&mut self) {
+        while let Some(Ok(message)) = self.socket.next().await {
+            if message.is_close() {
+                return;
+            }
+        }
     }
 
     pub(crate) async fn asked(&mut self, message: &WorkerMessage) -> HubMessage {

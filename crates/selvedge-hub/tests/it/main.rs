@@ -1,6 +1,40 @@
-//! The hub as its clients meet it: over real sockets, on a real database file.
+//! The hub as its clients meet it: over real sockets, on a real database file or a real server.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what cannot be done fails the test that needed it"
+)]
 
 mod harness;
+mod replicas;
 mod scopes;
 mod session;
 mod submitting;
+
+/// What touches the store is tried on both.
+macro_rules! over_both {
+    ($($room:ident :: $name:ident),* $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$room::$name(crate::harness::Place::sqlite()).await;
+            })*
+        }
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$room::$name(crate::harness::Place::postgres()).await;
+            })*
+        }
+    };
+}
+
+over_both!(
+    session::a_task_is_offered_begun_reported_and_completed_once,
+    session::a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off,
+    session::a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation,
+    submitting::one_key_is_one_task,
+    submitting::lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once,
+    submitting::blobs_are_resumed_and_proved,
+);

@@ -6,9 +6,9 @@ use selvedge_core::fleet::{
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
 use serde_json::json;
 
-use crate::harness::{TestHub, TestWorker, entry, hello};
+use crate::harness::{Place, TestHub, TestWorker, entry, hello};
 
-fn is_ack(message: &HubMessage, seq: u64) -> bool {
+pub(crate) fn is_ack(message: &HubMessage, seq: u64) -> bool {
     matches!(message, HubMessage::Ack { seq: acked, .. } if *acked == seq)
 }
 
@@ -19,9 +19,8 @@ fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_task_is_offered_begun_reported_and_completed_once() {
-    let hub = TestHub::start().await;
+pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: Place) {
+    let hub = TestHub::at(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -143,9 +142,8 @@ async fn a_task_is_offered_begun_reported_and_completed_once() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off() {
-    let hub = TestHub::start().await;
+pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off(place: Place) {
+    let hub = TestHub::at(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
@@ -197,9 +195,10 @@ async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off() {
     assert!(is_ack(&second.asked(&begin).await, 1));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation() {
-    let hub = TestHub::start().await;
+pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation(
+    place: Place,
+) {
+    let hub = TestHub::at(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;

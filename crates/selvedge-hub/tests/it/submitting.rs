@@ -3,7 +3,7 @@
 use selvedge_core::fleet::Scope;
 use serde_json::json;
 
-use crate::harness::TestHub;
+use crate::harness::{Place, TestHub};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_field_and_size() {
@@ -45,9 +45,8 @@ async fn what_cannot_be_is_refused_by_field_and_size() {
     assert_eq!(row.json()["max_attempts"], 6, "{row:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_key_is_one_task() {
-    let hub = TestHub::start().await;
+pub(crate) async fn one_key_is_one_task(place: Place) {
+    let hub = TestHub::at(place).await;
     let token = hub.token(&[Scope::Submit]).await;
     let submit = async |body: &str| {
         let key = "Idempotency-Key: build-1\r\n";
@@ -66,9 +65,10 @@ async fn one_key_is_one_task() {
     assert_eq!(page["tasks"].as_array().unwrap().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once() {
-    let hub = TestHub::start().await;
+pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once(
+    place: Place,
+) {
+    let hub = TestHub::at(place).await;
     let token = hub.token(&[Scope::Submit]).await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -123,9 +123,8 @@ async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once() 
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn blobs_are_resumed_and_proved() {
-    let hub = TestHub::start().await;
+pub(crate) async fn blobs_are_resumed_and_proved(place: Place) {
+    let hub = TestHub::at(place).await;
     let token = hub.token(&[Scope::Worker]).await;
     // SHA-256 of "hello world".
     let hash = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9";

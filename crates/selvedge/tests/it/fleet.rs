@@ -2,5 +2,6 @@
 //! them is killed meanwhile.
 
 mod losses;
+mod replicas;
 mod stage;
 mod whole;

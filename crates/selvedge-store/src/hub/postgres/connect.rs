@@ -26,6 +26,10 @@ const SET_UP: &str = "
     SET statement_timeout = '60s';
     SET idle_in_transaction_session_timeout = '60s'";
 
+/// What comes seldom is planned each time: a plan that was made while a table was empty would read all of
+/// it later on.
+const ALWAYS_PLANNED: &str = "SET plan_cache_mode = force_custom_plan";
+
 /// What makes connections.
 #[derive(Clone)]
 pub(super) struct Connector {
@@ -85,7 +89,9 @@ impl Connector {
         };
         let set_up = Hook::async_fn(|client, _| {
             Box::pin(async move {
-                let done = client.batch_execute(SET_UP).await;
+                let done = client
+                    .batch_execute(&format!("{SET_UP};{ALWAYS_PLANNED}"))
+                    .await;
                 done.map_err(HookError::Backend)
             })
         });

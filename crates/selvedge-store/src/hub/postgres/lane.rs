@@ -275,8 +275,7 @@ impl<W: Work> FarEnd<W> {
                 // The server that it ran on may not have noticed yet.
                 Ok(Some(word)) if word == "in progress" => {}
                 // A server that does not know its number never kept it.
-                Ok(_) => return Err(Failed::Lost(error.into())),
-                Err(Failed::Never(_)) => return Err(Failed::Lost(error.into())),
+                Ok(_) | Err(Failed::Never(_)) => return Err(Failed::Lost(error.into())),
                 Err(failed) if Instant::now() >= until => return Err(failed),
                 Err(_) => {}
             }

@@ -288,10 +288,12 @@ impl Writes {
 
 type Value<'a> = &'a (dyn ToSql + Sync);
 
+type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
 /// Statements that are sent one after the other without waiting.
 struct Flight<'a> {
     client: &'a Client,
-    sent: Vec<Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>>,
+    sent: Vec<Sent<'a>>,
 }
 
 impl<'a> Flight<'a> {

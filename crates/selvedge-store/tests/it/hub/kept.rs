@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use selvedge_core::fleet::{CostEntry, FileRef};
 use selvedge_core::model::{Closing, Cost, CostSource, MicroUsd, TaskId, Usage};
-use selvedge_store::hub::{Answer, BlobState, Change, HubStore, NewIdentity, Step, Submitted};
+use selvedge_store::hub::{
+    Answer, BlobState, Change, HubStore, ListFilter, NewIdentity, Step, Submitted,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -54,7 +56,7 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
     );
     assert_eq!(
         store.missing(vec![name.clone()]).await.unwrap(),
-        [name.clone()]
+        std::slice::from_ref(&name)
     );
     assert_eq!(append(2, 6, b"cdeX").await, BlobState::WrongHash);
     assert_eq!(store.blob(name.clone()).await.unwrap(), BlobState::Missing);
@@ -217,8 +219,8 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: Stage)
 pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: Stage) {
     let store = stage.open().await;
     let mut new = task(1, 9, &["ünï \"quoted\" \\"]);
-    new.title = "nul \0 and \u{1f9f5} and ' and \\".to_owned();
-    new.body = r#"{"description":"\u0000"}"#.to_owned();
+    "nul \0 and \u{1f9f5} and ' and \\".clone_into(&mut new.title);
+    r#"{"description":"\u0000"}"#.clone_into(&mut new.body);
     let (id, body) = (new.task_id, new.body.clone());
     store.submit(new).await.unwrap();
     let granted = store
@@ -260,7 +262,7 @@ pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: Sta
     assert_eq!(read, body);
     assert!(view.title.contains("\u{1f9f5} and ' and \\"));
     assert_eq!((view.cost.calls, view.cost.estimated), (3, 2));
-    let page = store.tasks(Default::default(), 5).await.unwrap();
+    let page = store.tasks(ListFilter::default(), 5).await.unwrap();
     assert_eq!(page.tasks[0].labels, ["ünï \"quoted\" \\"]);
     assert_eq!(store.overview().await.unwrap().cost.calls, 3);
 }

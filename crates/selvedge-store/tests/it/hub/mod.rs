@@ -2,6 +2,12 @@
 //! task is one worker's at a time, and the log tells again how everything came to stand as it does.
 //! Each property knows the traits only.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what cannot be done fails the test that needed it"
+)]
+
 mod kept;
 mod postgres;
 mod queue;

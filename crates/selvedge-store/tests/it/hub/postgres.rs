@@ -10,7 +10,7 @@ use super::stage::{Stage, complete, entry, futures, replays, report, task, told,
 
 async fn refused(url: &str) -> String {
     let opened = PostgresHub::open(url, None, Settings::default()).await;
-    opened.err().expect("nothing that can be used").to_string()
+    opened.expect_err("nothing that can be used").to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,12 +5,12 @@ use super::stage::Fleet;
 use crate::stage::wait_for;
 
 /// Waits in its first attempt until somebody lets it go on; says on a ledger that it was there.
-const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
+pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 touch "$root/began-$SELVEDGE_RUN_NUMBER"
 while ! test -e "$root/go"; do sleep 0.05; done
 echo good > out"#;
 
-fn ledger(fleet: &Fleet) -> Vec<String> {
+pub(super) fn ledger(fleet: &Fleet) -> Vec<String> {
     let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap();
     text.lines().map(str::to_owned).collect()
 }

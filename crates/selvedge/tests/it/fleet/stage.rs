@@ -15,12 +15,19 @@ pub(super) struct Fleet {
     pub(super) env: TestEnv,
     pub(super) hub: Option<Child>,
     url: String,
+    /// A server's, in the place of a file.
+    database: Option<String>,
 }
 
 impl Fleet {
     /// A hub, a repository in the work directory, and an agent made of shell as every worker's own. The
     /// script finds the environment's root in `$root`.
     pub(super) fn new(script: &str) -> Self {
+        Self::on(None, script)
+    }
+
+    /// The same on a database server.
+    pub(super) fn on(database: Option<String>, script: &str) -> Self {
         let env = stage();
         let root = env.root().display().to_string();
         let agent = agent(&env, &format!("root='{root}'\n{script}"));
@@ -35,6 +42,7 @@ impl Fleet {
             env,
             hub: None,
             url: "http://127.0.0.1:0".to_owned(),
+            database,
         };
         fleet.start_hub();
         let made = fleet.run(&["tokens"]);
@@ -51,28 +59,32 @@ impl Fleet {
     /// Starts the hub, at the address that it had before.
     pub(super) fn start_hub(&mut self) {
         let listen = self.url.trim_start_matches("http://").to_owned();
+        let (hub, url) = self.one_more_hub(&listen);
+        self.hub = Some(hub);
+        self.url = url;
+    }
+
+    /// Starts a hub on the fleet's database.
+    pub(super) fn one_more_hub(&self, listen: &str) -> (Child, String) {
         let token = self.token();
-        let hub = self.env.spawn([
-            "hub",
-            "--listen",
-            &listen,
-            "--admin-token-file",
-            token.to_str().unwrap(),
-            "--lease-ttl",
-            TTL,
-        ]);
+        let mut args = vec!["hub", "--listen", listen, "--lease-ttl", TTL];
+        args.extend(["--admin-token-file", token.to_str().unwrap()]);
+        if let Some(database) = &self.database {
+            args.extend(["--database", database]);
+        }
+        let hub = self.env.spawn(args);
         hub.wait_for_stdout("listening on http://");
         hub.wait_for_stdout("\n");
         let said = hub.stdout();
-        let line = said
-            .lines()
-            .find(|line| line.contains("listening on"))
-            .unwrap();
-        line.split_whitespace()
-            .last()
-            .unwrap()
-            .clone_into(&mut self.url);
-        self.hub = Some(hub);
+        let mut lines = said.lines();
+        let line = lines.find(|line| line.contains("listening on")).unwrap();
+        let url = line.split_whitespace().last().unwrap().to_owned();
+        (hub, url)
+    }
+
+    /// Speaks to another hub from now on: where it was before.
+    pub(super) fn turn_to(&mut self, url: String) -> String {
+        std::mem::replace(&mut self.url, url)
     }
 
     fn token(&self) -> PathBuf {

@@ -1,0 +1,178 @@
+//! Two hubs on one database: a worker is connected to one, people to the other.
+
+use std::time::Duration;
+
+use selvedge_core::fleet::{HubMessage, Scope, TaskResult, WorkerMessage};
+use selvedge_core::model::Outcome;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
+use crate::session::is_ack;
+
+async fn two() -> (TestHub, TestHub) {
+    let place = Place::postgres();
+    (TestHub::at(place.clone()).await, TestHub::at(place).await)
+}
+
+/// Asks until it is so.
+async fn until(hub: &TestHub, path: &str, token: &str, so: impl Fn(&Value) -> bool) -> Value {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answer = hub.get(path, token).await.json();
+        if so(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < end, "never so: {answer}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
+    let (one, two) = two().await;
+    let submit = two.token(&[Scope::Submit]).await;
+    let token = one.token(&[Scope::Worker]).await;
+    let first = two
+        .submit(&submit, &json!({"description": "x", "labels": ["linux"]}))
+        .await;
+    let path = format!("/api/v1/tasks/{first}");
+    let row = two.get(&path, &submit).await.json();
+    assert_eq!(row["unplaceable"], "no worker is connected");
+    let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
+    let lease = worker.assignment().await.lease;
+    let workers = until(&two, "/api/v1/workers", &submit, |answer| {
+        answer["workers"] != json!([])
+    })
+    .await;
+    assert_eq!(workers["workers"][0]["worker"], "far");
+    assert_eq!(workers["workers"][0]["connected"], true);
+    let second = two
+        .submit(&submit, &json!({"description": "x", "labels": ["linux"]}))
+        .await;
+    let row = two
+        .get(&format!("/api/v1/tasks/{second}"), &submit)
+        .await
+        .json();
+    assert_eq!(row.get("unplaceable"), None, "{row}");
+    let third = two
+        .submit(&submit, &json!({"description": "x", "labels": ["gpu"]}))
+        .await;
+    let row = two
+        .get(&format!("/api/v1/tasks/{third}"), &submit)
+        .await
+        .json();
+    assert_eq!(row["unplaceable"], "no connected worker offers all of: gpu");
+    let begin = WorkerMessage::BeginRun {
+        entry: {
+            let mut entry = entry(&lease, 1);
+            entry.events = vec![json!({"seq": 1, "type": "first"})];
+            entry
+        },
+        run_number: 1,
+        from_tree: None,
+    };
+    let mut watched = Watched::begin(&two, &first, &submit).await;
+    assert!(is_ack(&worker.asked(&begin).await, 1));
+    watched.hears("event: journal").await;
+    let complete = WorkerMessage::TaskComplete {
+        entry: entry(&lease, 2),
+        completion_id: "once".to_owned(),
+        result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
+    };
+    assert!(is_ack(&worker.asked(&complete).await, 2));
+    watched.hears("\"state\":\"succeeded\"").await;
+    let next = worker.assignment().await;
+    assert_eq!(next.lease.task_id.to_string(), second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
+    let (one, two) = two().await;
+    let submit = two.token(&[Scope::Submit]).await;
+    let token = one.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
+    let task = two.submit(&submit, &json!({"description": "x"})).await;
+    let lease = worker.assignment().await.lease;
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&lease, 1),
+        run_number: 1,
+        from_tree: None,
+    };
+    assert!(is_ack(&worker.asked(&begin).await, 1));
+    let path = format!("/api/v1/tasks/{task}/cancel");
+    let answer = two.post(&path, &submit, &json!({"reason": "enough"})).await;
+    assert_eq!(answer.json()["state"], "cancelling");
+    // Told by itself: nothing was renewed meanwhile.
+    let HubMessage::Cancel { key, reason } = worker.next().await else {
+        panic!("not told")
+    };
+    assert_eq!((key, reason.as_str()), (lease.key(), "enough"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_moved_is_at_one_hub_only() {
+    let (one, two) = two().await;
+    let admin = two.token(&[Scope::Admin]).await;
+    let token = one.token(&[Scope::Worker]).await;
+    let (mut before, _) = TestWorker::connect(&one, &token, &hello("mover")).await;
+    let (_after, _) = TestWorker::connect(&two, &token, &hello("mover")).await;
+    // The first hub had not noticed that it went.
+    assert!(timeout(PATIENCE, before.ended()).await.is_ok());
+    let tokens = two.get("/api/v1/tokens", &admin).await.json();
+    let workers = tokens["tokens"].as_array().unwrap().iter();
+    let mut workers = workers.filter(|row| row["scopes"] == json!(["worker"]));
+    let id = workers.next().unwrap()["id"].as_str().unwrap().to_owned();
+    let (mut third, _) = TestWorker::connect(&two, &token, &hello("third")).await;
+    let revoked = one
+        .ask(
+            "DELETE",
+            &format!("/api/v1/tokens/{id}"),
+            Some(&admin),
+            "",
+            b"",
+        )
+        .await;
+    assert!(revoked.status < 300, "{revoked:?}");
+    assert!(timeout(PATIENCE, third.ended()).await.is_ok());
+}
+
+/// A stream of a task's events, as it comes.
+struct Watched {
+    socket: TcpStream,
+    heard: String,
+}
+
+impl Watched {
+    async fn begin(hub: &TestHub, task: &str, token: &str) -> Self {
+        let mut socket = TcpStream::connect(&hub.host).await.unwrap();
+        let request = format!(
+            "GET /api/v1/tasks/{task}/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
+            hub.host
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut watched = Self {
+            socket,
+            heard: String::new(),
+        };
+        watched.hears("event: state").await;
+        watched
+    }
+
+    async fn hears(&mut self, words: &str) {
+        let end = Instant::now() + PATIENCE;
+        let mut bytes = [0; 4096];
+        while !self.heard.contains(words) {
+            assert!(Instant::now() < end, "never {words}: {}", self.heard);
+            let read = timeout(Duration::from_secs(1), self.socket.read(&mut bytes)).await;
+            if let Ok(read) = read {
+                let read = read.unwrap();
+                assert!(read > 0, "ended without {words}: {}", self.heard);
+                self.heard
+                    .push_str(&String::from_utf8_lossy(&bytes[..read]));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Several hubs on one PostgreSQL database, and a database that goes away.
+
+use selvedge_testkit::Postgres;
+
+use super::losses::{WAITS, ledger};
+use super::stage::Fleet;
+use crate::stage::{stage, wait_for};
+
+#[test]
+fn a_worker_at_one_hub_does_what_another_was_asked_for() {
+    let mut fleet = Fleet::on(Some(Postgres::shared().database()), WAITS);
+    let _worker = fleet.worker("one");
+    let (_second, url) = fleet.one_more_hub("127.0.0.1:0");
+    let first = fleet.turn_to(url);
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    let workers = fleet.run(&["workers", "--format", "json"]).json();
+    assert_eq!(workers[0]["worker"], "one");
+    let watching = fleet
+        .command(&["watch", &task, "--format", "jsonl"])
+        .spawn();
+    watching.wait_for_stdout("effect_started");
+    // The hub that the worker is connected to dies, and comes back.
+    let hub = fleet.hub.take().unwrap();
+    hub.kill();
+    hub.wait();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    fleet.turn_to(first);
+    fleet.start_hub();
+    let out = watching.wait();
+    out.assert_code(0);
+    let seen = out.jsonl();
+    let numbers: Vec<u64> = seen.iter().filter_map(|it| it["seq"].as_u64()).collect();
+    assert_eq!(
+        numbers,
+        (1..=numbers.len() as u64).collect::<Vec<_>>(),
+        "each event once"
+    );
+    assert_eq!(fleet.closings(&task), ["report"]);
+    assert_eq!(ledger(&fleet), ["1"]);
+}
+
+#[test]
+fn a_database_that_dies_in_the_middle_loses_nothing() {
+    let server = Postgres::start();
+    let fleet = Fleet::on(Some(server.database()), WAITS);
+    let _worker = fleet.worker("one");
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    server.stop_now();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    server.start_again();
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(out.json()["outcome"], "verified");
+    assert_eq!(
+        out.json()["verification_attempts"],
+        1,
+        "machinery is not charged"
+    );
+    let closings = fleet.closings(&task);
+    let (last, before) = closings.split_last().unwrap();
+    assert_eq!(last, "report");
+    assert!(
+        before.iter().all(|how| how == "interrupted"),
+        "{closings:?}"
+    );
+    let numbers: Vec<String> = (1..=closings.len())
+        .map(|number| number.to_string())
+        .collect();
+    assert_eq!(ledger(&fleet), numbers);
+}
+
+#[test]
+fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
+    let env = stage();
+    let refused = |url: &str, code: i32, words: &[&str]| {
+        let out = env
+            .selvedge(["hub", "--listen", "127.0.0.1:0", "--database", url])
+            .run();
+        out.assert_code(code);
+        for word in words {
+            assert!(out.stderr.contains(word), "{word}: {}", out.stderr);
+        }
+        assert!(
+            !out.stderr.contains("s3cret") && !out.stdout.contains("s3cret"),
+            "{}",
+            out.stderr
+        );
+    };
+    refused(
+        "mysql://me:s3cret@db/hub",
+        2,
+        &["mysql://", "postgres://USER@HOST/DATABASE"],
+    );
+    refused(
+        "postgres://me:s3cret@db:port/hub",
+        2,
+        &["not the address", "PGPASSWORD"],
+    );
+    refused(
+        "postgres://me:s3cret@127.0.0.1:1/hub",
+        9,
+        &["me@127.0.0.1:1/hub", "server runs there"],
+    );
+    let server = Postgres::shared();
+    let url = server.database();
+    let database = url.rsplit('/').next().unwrap();
+    server.sql(&url, "CREATE ROLE stranger LOGIN");
+    refused(
+        &server.url("stranger", database),
+        9,
+        &["permission denied", "CREATE DATABASE"],
+    );
+}
