@@ -69,11 +69,18 @@ impl Work for Changes {
     type Draft = Draft;
 
     async fn prepare(client: &Client) -> Result<Prepared, Error> {
+        let lock = lock();
+        let (lock, stored, moment, writes) = tokio::try_join!(
+            client.prepare(&lock),
+            client.prepare(STORED),
+            client.prepare(MOMENT),
+            Statements::prepare(client)
+        )?;
         Ok(Prepared {
-            lock: client.prepare(&lock()).await?,
-            stored: client.prepare(STORED).await?,
-            moment: client.prepare(MOMENT).await?,
-            writes: Statements::prepare(client).await?,
+            lock,
+            stored,
+            moment,
+            writes,
         })
     }
 

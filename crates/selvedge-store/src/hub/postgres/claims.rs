@@ -75,11 +75,18 @@ impl Work for Claims {
     type Draft = Writes;
 
     async fn prepare(client: &Client) -> Result<Prepared, Error> {
+        let (waiting, due) = (waiting(), due());
+        let (waiting, due, moment, writes) = tokio::try_join!(
+            client.prepare(&waiting),
+            client.prepare(&due),
+            client.prepare(MOMENT),
+            Statements::prepare(client)
+        )?;
         Ok(Prepared {
-            waiting: client.prepare(&waiting()).await?,
-            due: client.prepare(&due()).await?,
-            moment: client.prepare(MOMENT).await?,
-            writes: Statements::prepare(client).await?,
+            waiting,
+            due,
+            moment,
+            writes,
         })
     }
 

@@ -158,6 +158,8 @@ enum Failed {
 
 impl<W: Work> FarEnd<W> {
     async fn run(mut self, mut waiting: mpsc::Receiver<Waiting<W>>) {
+        // The first who comes need not wait for it; whoever finds no server then says so.
+        self.link = connected::<W>(&self.connector).await.ok();
         let mut batch = Vec::new();
         while waiting.recv_many(&mut batch, BATCH).await > 0 {
             let jobs: Vec<&W::Job> = batch.iter().map(|(job, _)| job).collect();

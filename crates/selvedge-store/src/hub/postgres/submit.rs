@@ -79,12 +79,19 @@ impl Work for Submissions {
     async fn prepare(client: &Client) -> Result<Prepared, Error> {
         // Joins with what was asked are by hash: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
+        let (take_keys, keys, give_back, insert, moment) = tokio::try_join!(
+            client.prepare(TAKE_KEYS),
+            client.prepare(KEYS),
+            client.prepare(GIVE_BACK),
+            client.prepare(INSERT),
+            client.prepare(MOMENT)
+        )?;
         Ok(Prepared {
-            take_keys: client.prepare(TAKE_KEYS).await?,
-            keys: client.prepare(KEYS).await?,
-            give_back: client.prepare(GIVE_BACK).await?,
-            insert: client.prepare(INSERT).await?,
-            moment: client.prepare(MOMENT).await?,
+            take_keys,
+            keys,
+            give_back,
+            insert,
+            moment,
         })
     }
 

@@ -65,17 +65,29 @@ pub(super) struct Statements {
 
 impl Statements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
+        let (save, log, begun, closed, reports, late, journal, costs, results, files) = tokio::try_join!(
+            client.prepare(SAVE),
+            client.prepare(LOG),
+            client.prepare(BEGUN),
+            client.prepare(CLOSED),
+            client.prepare(REPORTS),
+            client.prepare(LATE),
+            client.prepare(JOURNAL),
+            client.prepare(COSTS),
+            client.prepare(RESULTS),
+            client.prepare(FILES),
+        )?;
         Ok(Self {
-            save: client.prepare(SAVE).await?,
-            log: client.prepare(LOG).await?,
-            begun: client.prepare(BEGUN).await?,
-            closed: client.prepare(CLOSED).await?,
-            reports: client.prepare(REPORTS).await?,
-            late: client.prepare(LATE).await?,
-            journal: client.prepare(JOURNAL).await?,
-            costs: client.prepare(COSTS).await?,
-            results: client.prepare(RESULTS).await?,
-            files: client.prepare(FILES).await?,
+            save,
+            log,
+            begun,
+            closed,
+            reports,
+            late,
+            journal,
+            costs,
+            results,
+            files,
         })
     }
 }
