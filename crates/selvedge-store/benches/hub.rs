@@ -2,7 +2,7 @@
 //! with all their rows: begin_run, report, ledger, result, log; in an SQLite file, and in a PostgreSQL
 //! server of its own that syncs its disk. One table for people; it asserts nothing.
 //!
-//! `just bench-hub [CLIENTS] [TASKS]`, and `sqlite` or `postgres` for one of them
+//! `cargo bench --bench hub -- [CLIENTS] [TASKS]`, and `sqlite` or `postgres` for one of them
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
