@@ -88,7 +88,7 @@ async fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubSto
             let password = environment.iter().find(|(name, _)| name == PASSWORD);
             let password = password.map(|(_, value)| value.as_str());
             let store = PostgresHub::open(url, password, kept).await;
-            Ok(Arc::new(store.map_err(no_server)?))
+            Ok(Arc::new(store.map_err(|error| no_server(&error))?))
         }
         // The rest of it may hold a password.
         (Some((scheme, _)), _) => Err(CliError::usage(format!(
@@ -112,7 +112,7 @@ fn open_file(path: &Path, kept: Settings) -> Result<Arc<dyn HubStore>, CliError>
 }
 
 /// What to do about a database server that cannot be used.
-fn no_server(error: HubStoreError) -> CliError {
+fn no_server(error: &HubStoreError) -> CliError {
     let told = format!("--database: {error}");
     match error {
         HubStoreError::Address(_) => CliError::usage(told).hint(
