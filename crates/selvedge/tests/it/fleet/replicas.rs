@@ -1,5 +1,7 @@
 //! Several hubs on one PostgreSQL database, and a database that goes away.
 
+use std::time::{Duration, Instant};
+
 use selvedge_testkit::Postgres;
 
 use super::losses::{WAITS, ledger};
@@ -14,8 +16,14 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
     let first = fleet.turn_to(url);
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
-    let workers = fleet.run(&["workers", "--format", "json"]).json();
-    assert_eq!(workers[0]["worker"], "one");
+    // Hubs tell each other once a second who is connected.
+    let until = Instant::now() + Duration::from_mins(1);
+    while fleet.run(&["workers", "--format", "json"]).json()[0]["worker"] != "one" {
+        assert!(
+            Instant::now() < until,
+            "never told of the other hub's worker"
+        );
+    }
     let watching = fleet
         .command(&["watch", &task, "--format", "jsonl"])
         .spawn();
