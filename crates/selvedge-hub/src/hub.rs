@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use selvedge_core::fleet::{LeaseKey, ProgressEvent};
 use selvedge_core::model::TaskId;
 use selvedge_store::hub::{Answer, Change, HubStore, HubStoreError, Verdict};
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, mpsc};
 use uuid::Uuid;
 
+use crate::facts::Ended;
 use crate::limits::Limits;
 use crate::session::Registry;
 use crate::settings::HubSettings;
@@ -21,6 +22,8 @@ use crate::settings::HubSettings;
 const USED_EVERY: Duration = Duration::from_mins(1);
 /// Watchers that are slower than this many changes look at the store instead.
 const CHANGES: usize = 1_024;
+/// Tasks that ended and wait for their facts to be made; of others they are made when somebody looks.
+const ENDED: usize = 4_096;
 
 /// What is going on in a task, for those who watch it from this hub.
 #[derive(Debug, Clone)]
@@ -40,6 +43,8 @@ pub struct Hub {
     pub(crate) wake: Notify,
     watchers: broadcast::Sender<Activity>,
     changes: AtomicU64,
+    ended: mpsc::Sender<(TaskId, u64)>,
+    to_be_told: Mutex<Option<Ended>>,
     used: Mutex<HashMap<Uuid, Instant>>,
     watched: Mutex<HashMap<TaskId, usize>>,
 }
@@ -55,7 +60,10 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// A hub over a store.
     pub fn new(store: Arc<dyn HubStore>, settings: HubSettings) -> Arc<Self> {
+        let (ended, to_be_told) = mpsc::channel(ENDED);
         Arc::new(Self {
+            ended,
+            to_be_told: Mutex::new(Some(to_be_told)),
             store,
             limits: Limits::new(settings.requests_per_second),
             settings,
@@ -120,6 +128,11 @@ impl Hub {
         }
     }
 
+    /// Hears of tasks that end, for the one who makes their facts.
+    pub(crate) fn take_ended(&self) -> Option<Ended> {
+        lock(&self.to_be_told).take()
+    }
+
     /// Applies a change and tells whom it concerns.
     pub(crate) async fn change(
         &self,
@@ -138,6 +151,9 @@ impl Hub {
         let row = &verdict.row;
         if verdict.answer == Answer::Done {
             self.changed(row.task_id);
+            if row.lease.state.is_terminal() {
+                let _ = self.ended.try_send((row.task_id, row.event_seq));
+            }
         }
         if row.lease.is_held() {
             if let Some(reason) = &row.lease.cancel {

@@ -10,6 +10,7 @@ mod api;
 mod auth;
 mod dashboard;
 mod dispatch;
+mod facts;
 mod hub;
 mod limits;
 mod neighbours;

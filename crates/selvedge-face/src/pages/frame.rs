@@ -52,7 +52,7 @@ impl Frame {
             has_fleet: false,
             live: String::new(),
             pulse: String::new(),
-            version: crate::web::VERSION,
+            version: crate::web::ASSETS.as_str(),
             notice: String::new(),
         }
     }

@@ -17,17 +17,20 @@ pub enum Order {
     Lately,
     /// The dearest first.
     Dearest,
+    /// Those with the most tokens first.
+    Tokens,
     /// Those with the most attempts first.
     Attempts,
 }
 
 impl Order {
     /// All, with the word in the address and the one for people.
-    pub const ALL: [(Self, &'static str, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Newest, "newest", "newest first"),
         (Self::Oldest, "oldest", "oldest first"),
         (Self::Lately, "lately", "latest news first"),
         (Self::Dearest, "cost", "dearest first"),
+        (Self::Tokens, "tokens", "most tokens first"),
         (Self::Attempts, "attempts", "most attempts first"),
     ];
 

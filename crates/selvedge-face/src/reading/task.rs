@@ -213,6 +213,10 @@ pub fn select(all: &[TaskRow], query: &TaskQuery) -> Tasks {
         Order::Oldest => rows.sort_by_key(|row| row.created_at),
         Order::Lately => rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at)),
         Order::Dearest => rows.sort_by_key(|row| std::cmp::Reverse(row.cost.at_least())),
+        Order::Tokens => rows.sort_by_key(|row| {
+            let total = |(input, output): (u64, u64)| input.saturating_add(output);
+            std::cmp::Reverse(row.tokens.map(total))
+        }),
         Order::Attempts => rows.sort_by_key(|row| std::cmp::Reverse(row.attempts)),
     }
     let matching = rows.len();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use selvedge_core::guard::{FindingKind, Strength};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Cost, Outcome, RunId, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a run ended, as far as the loop has a share in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// Verified, and no attempt before had failed.
@@ -28,7 +28,7 @@ pub enum Ending {
 }
 
 /// One check over all attempts of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFacts {
     /// How often it ran.
     pub runs: u32,
@@ -45,7 +45,7 @@ pub struct CheckFacts {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// Which.
     pub run_id: RunId,

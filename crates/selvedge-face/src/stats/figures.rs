@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use selvedge_core::guard::Strength;
 use selvedge_core::model::{Cost, MicroUsd};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::facts::{Ending, RunFacts};
 
@@ -23,7 +24,7 @@ impl Since {
 }
 
 /// Some of the runs, and what they cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// How many.
     pub runs: u64,
@@ -53,7 +54,7 @@ impl Share {
 }
 
 /// What the loop bought.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bought {
     /// Verified at the first attempt.
     pub first_attempt: Share,
@@ -137,7 +138,7 @@ fn each(cost: Cost, parts: u64) -> Option<Cost> {
 }
 
 /// The same of some of the runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// What they have in common.
     pub name: String,
@@ -147,7 +148,7 @@ pub struct Group {
 }
 
 /// One check over all runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckFigures {
     /// What people call it.
     pub name: String,
@@ -170,7 +171,7 @@ pub struct CheckFigures {
 }
 
 /// Everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Of all runs.
     pub all: Bought,

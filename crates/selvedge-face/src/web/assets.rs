@@ -1,29 +1,88 @@
 //! The stylesheet, the script and the icon, from this program itself.
 
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use std::sync::LazyLock;
+
+use axum::extract::{Path, RawQuery};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use selvedge_core::words::hex;
+use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("../../assets/face.css");
 const SCRIPT: &str = include_str!("../../assets/face.js");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
-/// Their addresses bear a version, so that a browser may keep them for a while.
-const KEPT: &str = "public, max-age=3600";
+/// What the addresses of all of them bear: another one whenever one of them is.
+pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Sha256::new();
+    for text in [CSS, SCRIPT, ICON] {
+        hash.update(text);
+    }
+    hex(hash.finalize().get(..8).unwrap_or_default())
+});
+
+/// Under an address with the version a browser need never ask again; under another it asks each time.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+const ASK_AGAIN: &str = "public, no-cache";
 
 /// One of them.
-pub(super) async fn asset(Path(name): Path<String>) -> Response {
+pub(super) async fn asset(
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
     let (kind, text) = match name.as_str() {
         "face.css" => ("text/css; charset=utf-8", CSS),
         "face.js" => ("text/javascript; charset=utf-8", SCRIPT),
         "icon.svg" => ("image/svg+xml", ICON),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, KEPT)], text).into_response()
+    let version = VERSION.as_str();
+    let named = query.as_deref().and_then(|query| query.strip_prefix("v="));
+    let kept = if named == Some(version) {
+        FOR_EVER
+    } else {
+        ASK_AGAIN
+    };
+    // Weak: the same text goes out compressed, too.
+    let tag = format!("W/\"{version}\"");
+    let about = [
+        (CACHE_CONTROL, kept.to_owned()),
+        (VARY, "accept-encoding".to_owned()),
+        (ETAG, tag.clone()),
+    ];
+    let known = headers.get(IF_NONE_MATCH).and_then(|it| it.to_str().ok());
+    if known.is_some_and(|known| known.split(',').any(|it| it.trim() == tag)) {
+        return (StatusCode::NOT_MODIFIED, about).into_response();
+    }
+    (about, [(CONTENT_TYPE, kind)], text).into_response()
 }
 
 /// What browsers ask for by themselves.
-pub(super) async fn icon() -> Response {
-    asset(Path("icon.svg".to_owned())).await
+pub(super) async fn icon(headers: HeaderMap) -> Response {
+    asset(Path("icon.svg".to_owned()), RawQuery(None), headers).await
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_browser_keeps_what_its_address_names_and_asks_for_the_rest() {
+        let ask = async |query: Option<String>, tag: Option<HeaderValue>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));
+            asset(Path("face.css".to_owned()), RawQuery(query), headers).await
+        };
+        let named = ask(Some(format!("v={}", *VERSION)), None).await;
+        assert_eq!(named.headers()[CACHE_CONTROL], FOR_EVER);
+        let other = ask(Some("v=0.1.0".to_owned()), None).await;
+        assert_eq!(other.headers()[CACHE_CONTROL], ASK_AGAIN);
+        let tag = other.headers()[ETAG].clone();
+        let again = ask(None, Some(tag)).await;
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    }
 }

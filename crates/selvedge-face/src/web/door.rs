@@ -2,6 +2,7 @@
 //! in every form that only our own pages know.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Query, Request, State};
@@ -9,6 +10,7 @@ use axum::http::header::{COOKIE, HeaderMap, SET_COOKIE};
 use axum::http::{Extensions, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use selvedge_core::words::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -22,15 +24,34 @@ use crate::reading::Visitor;
 #[derive(Debug, Clone)]
 pub(super) struct Inside {
     pub(super) visitor: Visitor,
-    pub(super) csrf: String,
+    /// What the tokens of this visitor's forms are made from; never on a page itself.
+    csrf: String,
     cookie: String,
 }
 
+/// Numbers the tokens that this program gave out: none is given twice, so none can be guessed at from
+/// many answers.
+static GIVEN: AtomicU64 = AtomicU64::new(0);
+
 impl Inside {
+    /// A token for the forms of one page.
+    pub(super) fn form_token(&self) -> String {
+        let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+        let now = Timestamp::now().as_nanosecond();
+        self.token(&format!("{number}-{now}"))
+    }
+
+    fn token(&self, salt: &str) -> String {
+        let seal = Sha256::digest(format!("{} on form {salt}", self.csrf));
+        format!("{salt}.{}", hex(&seal))
+    }
+
     /// Whether a form was made for this visitor.
-    pub(super) fn made(&self, csrf: &str) -> bool {
+    pub(super) fn made(&self, token: &str) -> bool {
+        let salt = token.split_once('.').map_or("", |(salt, _)| salt);
         // Hashes of both are compared, so that how long it takes says nothing.
-        Sha256::digest(csrf.as_bytes()) == Sha256::digest(self.csrf.as_bytes())
+        let ours = self.token(salt);
+        Sha256::digest(token.as_bytes()) == Sha256::digest(ours.as_bytes())
     }
 }
 
@@ -168,5 +189,35 @@ fn with_cookie(face: &Face, value: &str, more: &str, mut response: Response) -> 
             response
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(csrf: &str) -> Inside {
+        let visitor = Visitor {
+            name: "ada".to_owned(),
+            may_act: true,
+            tenant: None,
+        };
+        let (csrf, cookie) = (csrf.to_owned(), String::new());
+        Inside {
+            visitor,
+            csrf,
+            cookie,
+        }
+    }
+
+    #[test]
+    fn a_form_is_known_by_its_visitor_alone_and_no_two_pages_bear_the_same_token() {
+        let (ada, bob) = (of("a"), of("b"));
+        let (one, two) = (ada.form_token(), ada.form_token());
+        assert_ne!(one, two);
+        assert!(ada.made(&one) && ada.made(&two));
+        assert!(!bob.made(&one) && !ada.made("") && !ada.made("a"));
+        let other_salt = format!("1-1.{}", one.split_once('.').unwrap().1);
+        assert!(!ada.made(&other_salt));
     }
 }

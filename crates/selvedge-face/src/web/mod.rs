@@ -26,12 +26,14 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
+use tower_http::compression::CompressionLayer;
 
 use crate::reading::{Reading, Visitor};
 
+pub(crate) use assets::VERSION as ASSETS;
 pub use headers::Hosts;
 
-/// Of the assets: their addresses change with it.
+/// Of this program, as reports for others name it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How a visitor comes in.
@@ -92,8 +94,13 @@ pub fn router(face: Face) -> Router {
     dressed(routes(&face), face)
 }
 
+/// Answers are compressed where the client takes that; streams of events are not, so that none waits in
+/// a buffer. A page holds a secret of its visitor beside texts that others chose, and how long it is when
+/// compressed could tell of the secret (BREACH): therefore the token of its forms is another one on every
+/// page (`door::Inside::form_token`), and the cookie is not sent on requests that other sites cause.
 fn dressed(router: Router<Shared>, face: Shared) -> Router {
     router
+        .layer(CompressionLayer::new())
         .layer(from_fn_with_state(face.clone(), headers::same_host))
         .layer(from_fn(headers::strict))
         .with_state(face)

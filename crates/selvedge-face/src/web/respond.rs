@@ -26,7 +26,7 @@ pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
 /// The frame of a page for somebody who is in.
 pub(super) fn frame(face: &Face, inside: &door::Inside, title: &str, here: Here) -> Frame {
     Frame {
-        csrf: inside.csrf.clone(),
+        csrf: inside.form_token(),
         has_fleet: face.has_fleet,
         ..Frame::new(title, here, Some(&inside.visitor))
     }

@@ -10,6 +10,8 @@ use selvedge_core::fleet::{
 };
 use selvedge_core::model::{Report, Task};
 
+use selvedge_face::stats::Figures;
+
 use super::views::{FilePage, LogPage, RunPage, Stats};
 use super::{blobs, events, fleet, openapi, probes, reports, tasks, tokens};
 use crate::hub::Hub;
@@ -224,6 +226,18 @@ pub const OPERATIONS: &[Operation] = &[
     .gives_plain(204, BYTES),
     operation("GET", "/api/v1/stats", READ, "Numbers over all tasks.", || get(fleet::stats))
         .gives(200, of::<Stats>),
+    operation(
+        "GET",
+        "/api/v1/figures",
+        READ,
+        "What the loop buys: how many tasks passed at once, were rescued or were not, and what that cost.",
+        || get(fleet::figures),
+    )
+    .query(&[
+        ("days", "tasks of so many last days alone"),
+        ("zone", "the IANA name of the time zone that days are counted in; UTC when absent"),
+    ])
+    .gives(200, of::<Figures>),
     operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
         .gives(200, of::<TokenPage>),
     operation("POST", "/api/v1/tokens", ADMIN, "Makes a token and shows it once.", || {

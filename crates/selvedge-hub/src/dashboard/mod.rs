@@ -1,6 +1,7 @@
 //! The dashboard over a hub: who may come in by which token, and the store as the pages ask it. The
 //! pages themselves are `selvedge_face`'s.
 
+mod board;
 mod gate;
 mod reading;
 mod rows;

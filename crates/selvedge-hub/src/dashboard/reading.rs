@@ -1,25 +1,25 @@
 //! The hub's store as the dashboard asks it. Nothing of another tenant's is ever found.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
 use selvedge_core::fleet::TaskState;
 use selvedge_core::lease::Review;
-use selvedge_core::machine::{State, evolve};
-use selvedge_core::model::{Envelope, OutputRef, RunId, Task as Asked, TaskId};
+use selvedge_core::model::{OutputRef, RunId, Task as Asked, TaskId};
 use selvedge_face::reading::{
-    Answer, Between, Decision, Diff, Fleet, Reading, Rights, Slice, Story, Task, TaskQuery,
-    TaskRow, Tasks, Trouble, Unplaced, Visitor, Worker, select,
+    Answer, Between, Decision, Diff, Fleet, Reading, Rights, Slice, Story, Task, TaskQuery, Tasks,
+    Trouble, Visitor,
 };
 use selvedge_face::stats::RunFacts;
-use selvedge_store::hub::{Change, HubStoreError, Identity, ListFilter, TaskView};
+use selvedge_store::hub::{Change, HubStoreError, Identity, TaskView};
 use uuid::Uuid;
 
+use super::board;
 use super::rows::{row, word};
 use crate::access::Caller;
 use crate::api::tasks;
+use crate::facts;
 use crate::hub::Hub;
 use crate::problem::Refused;
 use crate::review;
@@ -27,11 +27,7 @@ use crate::review;
 /// A hub.
 pub(super) struct HubReading(pub(super) Arc<Hub>);
 
-/// Rows that are read at once, events of a page, and files that are looked through.
-const ROWS: usize = 1_000;
-const EVENTS: usize = 500;
-
-fn failed(error: HubStoreError) -> Trouble {
+pub(super) fn failed(error: HubStoreError) -> Trouble {
     Trouble::failed(error)
 }
 
@@ -40,23 +36,6 @@ fn no_task() -> Trouble {
 }
 
 impl HubReading {
-    /// All tasks of a tenant, the newest first.
-    async fn all(&self, visitor: &Visitor) -> Result<Vec<TaskView>, Trouble> {
-        let mut all: Vec<TaskView> = Vec::new();
-        loop {
-            let filter = ListFilter {
-                tenant: visitor.tenant.clone(),
-                before: all.last().map(|view| view.row.task_id),
-                ..ListFilter::default()
-            };
-            let page = self.0.store().tasks(filter, ROWS).await.map_err(failed)?;
-            all.extend(page.tasks);
-            if !page.more {
-                return Ok(all);
-            }
-        }
-    }
-
     async fn view(&self, visitor: &Visitor, id: &str) -> Result<(TaskView, String), Trouble> {
         let id: TaskId = id.parse().map_err(|_| no_task())?;
         let found = self.0.store().task(id).await.map_err(failed)?;
@@ -64,39 +43,22 @@ impl HubReading {
         found.filter(|(view, _)| own(view)).ok_or_else(no_task)
     }
 
-    /// A run as its journal tells it.
-    async fn state(&self, task: TaskId) -> Result<State, Trouble> {
-        let (mut state, mut after) = (State::default(), 0);
-        loop {
-            let lines = self.0.store().journal(task, after, EVENTS).await;
-            let lines = lines.map_err(failed)?;
-            let Some(last) = lines.last() else {
-                return Ok(state);
-            };
-            after = last.seq;
-            for line in &lines {
-                let envelope: Envelope =
-                    serde_json::from_str(&line.event).map_err(Trouble::failed)?;
-                state = evolve(state, &envelope);
-            }
-        }
-    }
-
     async fn task_of(&self, visitor: &Visitor, id: &str) -> Result<Task, Trouble> {
         let (view, body) = self.view(visitor, id).await?;
-        let state = self.state(view.row.task_id).await?;
+        let state = facts::state(&self.0, view.row.task_id).await;
+        let state = state.map_err(failed)?;
         let asked: Option<Asked> = serde_json::from_str(&body).ok();
         let lease = &view.row.lease;
         let waits = lease.state == TaskState::NeedsReview;
         let row = row(&view);
         let sessions = &self.0.sessions;
-        let mut facts = vec![
+        let mut about = vec![
             ("Task".to_owned(), row.id.clone()),
             ("Submitted by".to_owned(), view.submitted_by.clone()),
             ("Priority".to_owned(), view.priority.to_string()),
         ];
         let mut also = |name: &str, value: Option<String>| {
-            facts.extend(value.map(|value| (name.to_owned(), value)));
+            about.extend(value.map(|value| (name.to_owned(), value)));
         };
         also(
             "Labels",
@@ -127,7 +89,7 @@ impl HubReading {
         Ok(Task {
             description: description.unwrap_or_else(|| row.description.clone()),
             unknown: state.unknown,
-            facts,
+            facts: about,
             rights: Rights {
                 review: waits && visitor.may_act,
                 another_attempt: true,
@@ -206,11 +168,7 @@ impl HubReading {
 
 impl Reading for HubReading {
     fn tasks<'a>(&'a self, visitor: &'a Visitor, query: &'a TaskQuery) -> Answer<'a, Tasks> {
-        Box::pin(async move {
-            let all = self.all(visitor).await?;
-            let rows: Vec<TaskRow> = all.iter().map(row).collect();
-            Ok(select(&rows, query))
-        })
+        Box::pin(board::tasks(&self.0, visitor, query))
     }
 
     fn task<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, Task> {
@@ -249,59 +207,13 @@ impl Reading for HubReading {
 
     fn facts<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Vec<RunFacts>> {
         Box::pin(async move {
-            let mut facts = Vec::new();
-            for view in self.all(visitor).await? {
-                if view.row.event_seq == 0 {
-                    continue;
-                }
-                let state = self.state(view.row.task_id).await?;
-                facts.extend(state.run.as_ref().map(RunFacts::of));
-            }
-            Ok(facts)
+            let tenant = visitor.tenant.as_deref().unwrap_or_default();
+            facts::all(&self.0, tenant).await.map_err(failed)
         })
     }
 
     fn fleet<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Option<Fleet>> {
-        Box::pin(async move {
-            let all = self.all(visitor).await?;
-            let now = self.0.store().now().await.map_err(failed)?;
-            let names: BTreeMap<TaskId, &TaskView> =
-                all.iter().map(|view| (view.row.task_id, view)).collect();
-            let sessions = &self.0.sessions;
-            let workers = sessions.workers().into_iter().map(|worker| Worker {
-                runs: worker
-                    .tasks
-                    .iter()
-                    .filter_map(|task| Some((task.to_string(), names.get(task)?.title.clone())))
-                    .collect(),
-                name: worker.worker,
-                connected: worker.connected,
-                labels: worker.labels,
-                slots: worker.slots,
-                lost_leases: worker.lost_leases,
-                version: worker.version,
-                sandbox: worker.sandbox.unwrap_or_else(|| "not told".to_owned()),
-                seen: Some(worker.last_seen_at),
-            });
-            let is = |state: TaskState| move |view: &&TaskView| view.row.lease.state == state;
-            let waiting: Vec<&TaskView> = all.iter().filter(is(TaskState::Queued)).collect();
-            let unplaced = waiting.iter().filter_map(|view| {
-                Some(Unplaced {
-                    id: view.row.task_id.to_string(),
-                    description: view.title.clone(),
-                    reason: sessions.unplaceable(&view.labels)?,
-                })
-            });
-            let oldest = waiting.iter().map(|view| view.row.updated_at).min();
-            Ok(Some(Fleet {
-                workers: workers.collect(),
-                queued: waiting.len() as u64,
-                running: all.iter().filter(is(TaskState::Running)).count() as u64,
-                oldest_waiting_ms: oldest.map(|since| u64::try_from(now - since).unwrap_or(0)),
-                median_wait_ms: None,
-                unplaced: unplaced.take(50).collect(),
-            }))
-        })
+        Box::pin(async move { board::fleet(&self.0, visitor).await.map(Some) })
     }
 
     fn pulse<'a>(&'a self, visitor: &'a Visitor, task: Option<&'a str>) -> Answer<'a, String> {

@@ -32,7 +32,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-fn standing(state: TaskState, outcome: Option<Outcome>) -> Standing {
+pub(super) fn standing(state: TaskState, outcome: Option<Outcome>) -> Standing {
     match state {
         TaskState::Queued | TaskState::Offered => Standing::Queued,
         TaskState::Running => Standing::Running,

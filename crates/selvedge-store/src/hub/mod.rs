@@ -7,6 +7,7 @@
 //! awaited before anyone is answered. Nothing here may hold a transaction while an agent works.
 
 mod apply;
+mod board;
 mod change;
 mod error;
 mod overview;
@@ -17,6 +18,7 @@ pub mod sqlite;
 mod traits;
 
 pub use apply::apply;
+pub use board::{BoardFilter, BoardPage, Census, FactLine, Kind, ListOrder, NewFacts};
 pub use change::{
     Answer, Change, CostLine, Entry, FileLine, JournalLine, Step, StoredRun, Verdict, Written,
 };

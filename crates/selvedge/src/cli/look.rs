@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::fleet::HubArgs;
 use crate::output::Format;
 
 /// `selvedge ui`
@@ -37,4 +38,6 @@ pub(crate) struct StatsArgs {
     /// How to speak; `json` and `jsonl` print one object.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }

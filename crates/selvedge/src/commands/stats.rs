@@ -6,7 +6,7 @@ use selvedge_core::model::exit_code;
 use selvedge_core::words::{cost, counted};
 use selvedge_face::stats::{Figures, Since, Table, tables};
 
-use super::{directory, environment};
+use super::{directory, environment, fleet};
 use crate::cli::StatsArgs;
 use crate::error::CliError;
 use crate::local::Home;
@@ -14,17 +14,24 @@ use crate::output::{Format, json, one_line, style};
 use crate::ui::facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
+    if let Some(account) = fleet::account(&args.hub)? {
+        return Ok(tell(args.format, &fleet::figures(args, &account)?));
+    }
     let home = Home::find(&environment())?;
     let journal = home.journal_to_read()?;
     let dir = args.dir.as_deref().map(|dir| directory(Some(dir)));
     let facts = facts(&home, &journal, dir.transpose()?)?;
     let since = Since::days(args.days, Timestamp::now());
     let figures = Figures::of(&facts, since, &TimeZone::system());
-    match args.format {
-        Format::Json | Format::Jsonl => json::print(&figures),
-        Format::Human => anstream::print!("{}", human(&figures)),
+    Ok(tell(args.format, &figures))
+}
+
+fn tell(format: Format, figures: &Figures) -> u8 {
+    match format {
+        Format::Json | Format::Jsonl => json::print(figures),
+        Format::Human => anstream::print!("{}", human(figures)),
     }
-    Ok(exit_code::VERIFIED)
+    exit_code::VERIFIED
 }
 
 fn human(figures: &Figures) -> String {

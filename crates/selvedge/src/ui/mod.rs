@@ -2,26 +2,24 @@
 //! carried out by `selvedge review`, a program of its own as if they had typed it.
 
 mod held;
+mod known;
 mod link;
 mod reading;
 mod review;
 mod rows;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use selvedge_core::model::RunId;
 use selvedge_face::stats::RunFacts;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal};
 
+use self::known::Known;
 use crate::error::CliError;
 use crate::local::Home;
 
 pub(crate) use link::OneLink;
 pub(crate) use reading::LocalReading;
-
-/// Facts of runs that were looked at, by the last event that they were made from.
-type Known = HashMap<RunId, (u64, Option<RunFacts>)>;
 
 /// What is known of every run, for the statistics.
 pub(crate) fn facts(
@@ -34,7 +32,7 @@ pub(crate) fn facts(
         ..RunFilter::default()
     };
     let runs = all_runs(journal, &filter)?;
-    facts_of(home, journal, &runs, &mut Known::new())
+    facts_of(home, journal, &runs, &mut Known::read(home.root()))
 }
 
 /// All runs that a filter lets through, the newest first.
@@ -54,6 +52,7 @@ fn facts_of(
     for run in runs {
         facts.extend(fact(home, journal, run.run_id, run.last_seq, known)?);
     }
+    known.keep();
     Ok(facts)
 }
 
@@ -65,13 +64,11 @@ fn fact(
     last_seq: u64,
     known: &mut Known,
 ) -> Result<Option<RunFacts>, CliError> {
-    if let Some((seq, facts)) = known.get(&run)
-        && *seq == last_seq
-    {
+    if let Some(facts) = known.of(run, last_seq) {
         return Ok(facts.clone());
     }
     let state = home.replay(journal, run)?;
     let facts = state.run.as_ref().map(RunFacts::of);
-    known.insert(run, (last_seq, facts.clone()));
+    known.remember(run, last_seq, facts.clone());
     Ok(facts)
 }

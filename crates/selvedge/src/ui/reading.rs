@@ -1,7 +1,7 @@
 //! The local journal as the dashboard asks it. Everything that touches the disk is done on threads for
 //! that; summaries and facts are kept until the journal's files change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -11,15 +11,16 @@ use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
 use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_face::reading::{
-    Answer, Between, Decision, Diff, Fleet, Reading, Rights, Slice, Standing, Story, Task,
+    Answer, Between, Decision, Diff, Fleet, Order, Reading, Rights, Slice, Standing, Story, Task,
     TaskQuery, TaskRow, Tasks, Trouble, Visitor, select,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::held::Held;
+use super::known::Known;
 use super::rows::row;
-use super::{Known, all_runs, fact, facts_of, review};
+use super::{all_runs, fact, facts_of, review};
 use crate::error::CliError;
 use crate::local::Home;
 
@@ -98,6 +99,7 @@ impl Inner {
         let Kept { journal, known, .. } = &mut *kept;
         if journal.is_none() {
             *journal = self.home.journal_to_read().ok();
+            *known = Known::read(self.home.root());
         }
         match journal {
             Some(journal) => work(journal, known).map_err(Trouble::failed),
@@ -120,7 +122,25 @@ impl Inner {
         Ok(rows)
     }
 
+    /// All rows, with what only the facts of all runs tell.
+    fn rows_with_tokens(&self) -> Result<Vec<TaskRow>, Trouble> {
+        let facts = self.facts()?;
+        let tokens = facts.iter().map(|run| {
+            let tokens = (run.tokens_in, run.tokens_out);
+            (run.run_id.to_string(), tokens)
+        });
+        let tokens: HashMap<String, (u64, u64)> = tokens.collect();
+        let mut rows = self.rows()?.as_ref().clone();
+        for row in &mut rows {
+            row.tokens = tokens.get(&row.id).copied();
+        }
+        Ok(rows)
+    }
+
     fn tasks(&self, query: &TaskQuery) -> Result<Tasks, Trouble> {
+        if query.order == Order::Tokens {
+            return Ok(select(&self.rows_with_tokens()?, query));
+        }
         let mut tasks = select(&self.rows()?, query);
         self.with(|journal, known| {
             for row in &mut tasks.rows {
@@ -132,6 +152,7 @@ impl Inner {
                 let facts = fact(&self.home, journal, run, seq, known)?;
                 row.tokens = facts.map(|facts| (facts.tokens_in, facts.tokens_out));
             }
+            known.keep();
             Ok(())
         })?;
         Ok(tasks)

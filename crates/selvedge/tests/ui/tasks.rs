@@ -125,3 +125,25 @@ fn the_page_and_the_terminal_tell_the_same_figures() {
     }
     assert!(browser.count("svg[role=img][aria-label]") >= 2);
 }
+
+#[test]
+fn a_page_is_light_and_what_never_changes_is_fetched_once() {
+    let env = populated();
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    browser.go(&format!("{}/?q=friendly", ui.origin));
+    browser.click("tr.row a.go");
+    browser.wait_for_text("h1", "friendly");
+    browser.script("location.reload()", &[]);
+    browser.wait_until("document.readyState === 'complete' && performance.getEntriesByType('navigation')[0].type === 'reload'");
+    let page = "const page = performance.getEntriesByType('navigation')[0]; \
+                const parts = performance.getEntriesByType('resource').filter(it => it.name.includes('/assets/')); \
+                return { sent: page.encodedBodySize + parts.reduce((sum, it) => sum + it.encodedBodySize, 0), \
+                         smaller: page.encodedBodySize < page.decodedBodySize / 2, \
+                         fetched: parts.filter(it => it.transferSize > 0 && it.deliveryType !== 'cache').length }";
+    let weight = browser.script(page, &[]);
+    assert!(weight["sent"].as_u64().unwrap() > 1_000, "{weight}");
+    assert!(weight["sent"].as_u64().unwrap() <= 100_000, "{weight}");
+    assert_eq!(weight["smaller"], true, "{weight}");
+    assert_eq!(weight["fetched"], 0, "{weight}");
+}

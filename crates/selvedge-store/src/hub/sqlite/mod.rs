@@ -5,6 +5,9 @@
 //! of their own that cannot write. A lock beside the file keeps a second hub out.
 
 mod blobs;
+mod board;
+#[cfg(test)]
+mod board_tests;
 mod clock;
 pub(super) mod columns;
 mod desk;

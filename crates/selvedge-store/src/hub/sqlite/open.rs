@@ -11,7 +11,10 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::hub::error::HubStoreError;
 
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_hub.sql"),
+    include_str!("migrations/002_facts.sql"),
+];
 /// Pages of the log that are left before a commit folds them in.
 const CHECKPOINT_PAGES: u32 = 4_000;
 

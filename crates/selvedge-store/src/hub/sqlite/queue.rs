@@ -9,8 +9,9 @@ use uuid::Uuid;
 
 use super::columns::{self, Kept, VIEW, damaged, parsed};
 use super::desk::Desk;
-use super::{SqliteHub, read, reports};
+use super::{SqliteHub, board, read, reports};
 use crate::hub::apply::apply;
+use crate::hub::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
 use crate::hub::change::{Change, Verdict};
 use crate::hub::error::HubStoreError;
 use crate::hub::overview;
@@ -96,6 +97,26 @@ impl Queue for SqliteHub {
 
     fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage> {
         Box::pin(self.read(move |db| list(db, &filter, limit)))
+    }
+
+    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>> {
+        Box::pin(self.read(move |db| board::page(db, &filter, &page)))
+    }
+
+    fn census(&self, filter: BoardFilter) -> Answered<'_, Census> {
+        Box::pin(self.read(move |db| board::census(db, &filter)))
+    }
+
+    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>> {
+        Box::pin(self.read(move |db| board::waits(db, &tenant, limit)))
+    }
+
+    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>> {
+        Box::pin(self.read(move |db| board::facts(db, &tenant)))
+    }
+
+    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()> {
+        Box::pin(self.write(move |db| board::keep(db, &facts)))
     }
 
     fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {

@@ -5,6 +5,7 @@ use selvedge_core::fleet::{JournalPage, TaskRow, TaskState, WorkerPage, WorkerRo
 use selvedge_core::machine::{Run, State, evolve};
 use selvedge_core::model::{Envelope, TaskId, exit_code};
 use selvedge_core::words::cost;
+use selvedge_face::stats::Figures;
 use serde_json::{Value, json};
 
 use super::{is_elsewhere, named, page, row, short};
@@ -187,4 +188,14 @@ fn worker_line(worker: &WorkerRow) -> String {
         worker.slots,
         one_line(&worker.labels.join(","), 40),
     )
+}
+
+/// The figures of a hub's tasks, with days as they are here.
+pub(super) async fn figures(hub: &Hub, days: Option<u32>) -> Result<Figures, CliError> {
+    let mut query = Vec::new();
+    query.extend(days.map(|days| ("days", days.to_string())));
+    if let Some(zone) = TimeZone::system().iana_name() {
+        query.push(("zone", zone.to_owned()));
+    }
+    Ok(hub.get("/figures", &query).await?)
 }

@@ -11,11 +11,12 @@ use std::path::Path;
 
 use selvedge_core::fleet::{TaskPage, TaskRow};
 use selvedge_core::model::{RunId, TaskId};
+use selvedge_face::stats::Figures;
 
 use super::environment;
 use crate::cli::{
-    CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, SubmitArgs, TokensArgs,
-    WatchArgs, WorkerArgs, WorkersArgs,
+    CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, StatsArgs, SubmitArgs,
+    TokensArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
 use crate::fleet::{Account, Hub, HubArgs, HubError};
@@ -95,6 +96,12 @@ pub(super) fn list(args: &ListArgs, account: &Account) -> Result<u8, CliError> {
     on_hub(account, async |hub| look::list(&hub, args).await)
 }
 
+/// What the loop bought on a hub.
+pub(super) fn figures(args: &StatsArgs, account: &Account) -> Result<Figures, CliError> {
+    is_elsewhere(args.dir.as_deref())?;
+    on_hub(account, async |hub| look::figures(&hub, args.days).await)
+}
+
 pub(super) fn show(args: &ShowArgs, account: &Account) -> Result<u8, CliError> {
     on_hub(account, async |hub| look::show(&hub, args).await)
 }
@@ -108,9 +115,9 @@ pub(super) fn account(args: &HubArgs) -> Result<Option<Account>, CliError> {
     args.account(&environment())
 }
 
-fn on_hub<F>(account: &Account, play: F) -> Result<u8, CliError>
+fn on_hub<T, F>(account: &Account, play: F) -> Result<T, CliError>
 where
-    F: AsyncFnOnce(Hub) -> Result<u8, CliError>,
+    F: AsyncFnOnce(Hub) -> Result<T, CliError>,
 {
     let hub = Hub::new(account)?;
     if hub.is_in_clear() {

@@ -170,3 +170,35 @@ fn what_cannot_be_done_is_said_where_it_is_asked() {
         out.stderr
     );
 }
+
+#[test]
+fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart() {
+    let mut fleet = Fleet::new(
+        r#"if test "$SELVEDGE_RUN_NUMBER" = 1; then echo bad > out; else echo good > out; fi"#,
+    );
+    let _worker = fleet.worker("one");
+    for _ in 0..2 {
+        let task = fleet.submit("grep -q good out", &["--retries", "1"]);
+        fleet.watch(&task).assert_code(0);
+    }
+    let figures = |fleet: &Fleet| {
+        fleet
+            .run(&["stats", "--days", "7", "--format", "json"])
+            .json()
+    };
+    let told = figures(&fleet);
+    assert_eq!(told["all"]["rescued"]["runs"], 2, "{told}");
+    assert_eq!(told["all"]["attempts"], 4);
+    assert_eq!(told["by_agent"][0]["name"], "scripted");
+    let human = fleet.run(&["stats"]).stdout.clone();
+    assert!(human.contains("rescued by a retry"), "{human}");
+    assert!(human.contains("2 (100%)"), "{human}");
+
+    let hub = fleet.hub.take().unwrap();
+    hub.kill();
+    hub.wait();
+    fleet.start_hub();
+    assert_eq!(figures(&fleet), told);
+    let refused = fleet.run(&["stats", "--dir", "."]);
+    refused.assert_code(2);
+}
