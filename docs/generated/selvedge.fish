@@ -166,6 +166,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l days -d 'Onl
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l format -d 'How to speak; `json` and `jsonl` print one object' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -l port -d 'The port, on the loopback address alone [default: one that is free]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -l format -d 'How to speak; `json` and `jsonl` print the link as an object' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
