@@ -13,21 +13,15 @@ use crate::hub::traits::{Queue, Settings};
 const TENANT: &str = "ours";
 
 fn task(number: u32, tenant: &str) -> NewTask {
-    let mut bytes = *b"\x01\x90\x00\x00\x00\x00\x70\x00\x80\x00\x00\x00\x00\x00\x00\x00";
-    bytes[4..8].copy_from_slice(&[
-        (number >> 16) as u8,
-        (number >> 8) as u8,
-        0x70,
-        number as u8,
-    ]);
+    let id = 0x0190_0000_0000_7000_8000_0000_0000_0000 + (u128::from(number) << 80);
     NewTask {
-        task_id: TaskId::new(Uuid::from_bytes(bytes)),
+        task_id: TaskId::new(Uuid::from_u128(id)),
         tenant: tenant.to_owned(),
         submitted_by: "ada".to_owned(),
         retry_of: None,
         title: format!(
             "Task {number} of {}",
-            ["Login", "cart"][number as usize % 2]
+            if number % 2 == 0 { "Login" } else { "cart" }
         ),
         agent: (number % 3 > 0).then(|| format!("agent-{}", number % 3)),
         place: (number % 5 == 0).then(|| "https://example.org/LOGIN.git".to_owned()),
