@@ -17,7 +17,7 @@ const FOUND: &str = "tenant = :tenant
             OR instr(task_id, lower(:text)) > 0)";
 
 /// A kind in one word, as the query makes it.
-fn word((state, outcome): &Kind) -> String {
+fn word((state, outcome): Kind) -> String {
     let outcome = outcome.map_or("", |outcome| outcome.as_str());
     format!("{}/{outcome}", state.as_str())
 }
@@ -47,7 +47,7 @@ pub(super) fn page(
     page: &BoardPage,
 ) -> Result<Vec<TaskView>, HubStoreError> {
     let kinds = page.kinds.as_ref();
-    let kinds = kinds.map(|kinds| kinds.iter().map(word).collect::<Vec<_>>());
+    let kinds = kinds.map(|kinds| kinds.iter().copied().map(word).collect::<Vec<_>>());
     let kinds = kinds.map(|kinds| serde_json::to_string(&kinds));
     let kinds = kinds.transpose().map_err(damaged)?;
     let mut query = db.prepare_cached(&format!(

@@ -21,10 +21,16 @@ fn task(number: u32, tenant: &str) -> NewTask {
         retry_of: None,
         title: format!(
             "Task {number} of {}",
-            if number % 2 == 0 { "Login" } else { "cart" }
+            if number.is_multiple_of(2) {
+                "Login"
+            } else {
+                "cart"
+            }
         ),
-        agent: (number % 3 > 0).then(|| format!("agent-{}", number % 3)),
-        place: (number % 5 == 0).then(|| "https://example.org/LOGIN.git".to_owned()),
+        agent: (!number.is_multiple_of(3)).then(|| format!("agent-{}", number % 3)),
+        place: number
+            .is_multiple_of(5)
+            .then(|| "https://example.org/LOGIN.git".to_owned()),
         priority: 0,
         labels: Vec::new(),
         max_attempts: 3,
