@@ -1683,7 +1683,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --check-env --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1754,6 +1754,10 @@ _selvedge() {
                     return 0
                     ;;
                 --sandbox)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check-env)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2313,7 +2317,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --since --tier --task --judge --max-cost --verification-timeout --sandbox --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --since --tier --task --judge --max-cost --verification-timeout --sandbox --check-env --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2348,6 +2352,10 @@ _selvedge() {
                     return 0
                     ;;
                 --sandbox)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check-env)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod plugin;
 pub mod price;
 pub mod prompt;
+pub mod redact;
 pub mod route;
 pub mod triage;
 pub mod words;

@@ -2,7 +2,10 @@
 //!
 //! Nothing may depend on an activity having been seen. What must not be lost is an event.
 
+use std::sync::{Mutex, PoisonError};
+
 use selvedge_core::model::{CheckStatus, Cost};
+use selvedge_core::redact::{Redactor, Stream};
 
 /// One thing that just happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,4 +77,101 @@ pub struct Quiet;
 
 impl Progress for Quiet {
     fn activity(&self, _: Activity) {}
+}
+
+/// Passes every activity on without secrets. What an agent says comes piece by piece, so the end of a
+/// piece that may be the beginning of a secret is held back until something else happens.
+pub struct Redacted<'a> {
+    to: &'a dyn Progress,
+    redactor: &'a Redactor,
+    said: Mutex<Stream>,
+}
+
+impl std::fmt::Debug for Redacted<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Redacted").finish_non_exhaustive()
+    }
+}
+
+impl<'a> Redacted<'a> {
+    /// What is passed on to `to`.
+    pub fn new(to: &'a dyn Progress, redactor: &'a Redactor) -> Self {
+        Self {
+            to,
+            redactor,
+            said: Mutex::new(redactor.stream()),
+        }
+    }
+
+    fn text(&self, text: String) -> String {
+        match self.redactor.text(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(redacted) => redacted,
+        }
+    }
+
+    /// What of an agent's words can be said now.
+    fn say(&self, decide: impl FnOnce(&mut Stream) -> Vec<u8>) {
+        let said = decide(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner));
+        if !said.is_empty() {
+            let text = String::from_utf8_lossy(&said).into_owned();
+            self.to.activity(Activity::Text(text));
+        }
+    }
+
+    fn say_the_rest(&self) {
+        self.say(|stream| {
+            let mut rest = Vec::new();
+            stream.finish(&mut rest);
+            rest
+        });
+    }
+}
+
+impl Progress for Redacted<'_> {
+    fn activity(&self, activity: Activity) {
+        if let Activity::Text(text) = activity {
+            return self.say(|stream| {
+                let mut room = Vec::new();
+                stream.push(text.as_bytes(), &mut room).to_vec()
+            });
+        }
+        self.say_the_rest();
+        self.to.activity(match activity {
+            Activity::ToolStarted { name, subject } => Activity::ToolStarted {
+                name,
+                subject: self.text(subject),
+            },
+            Activity::ApiRetry {
+                attempt,
+                max,
+                delay_ms,
+                reason,
+            } => Activity::ApiRetry {
+                attempt,
+                max,
+                delay_ms,
+                reason: self.text(reason),
+            },
+            Activity::CheckEnded {
+                label,
+                status,
+                reason,
+                duration_ms,
+            } => Activity::CheckEnded {
+                label,
+                status,
+                reason: reason.map(|reason| self.text(reason)),
+                duration_ms,
+            },
+            Activity::Note(note) => Activity::Note(self.text(note)),
+            other => other,
+        });
+    }
+}
+
+impl Drop for Redacted<'_> {
+    fn drop(&mut self) {
+        self.say_the_rest();
+    }
 }

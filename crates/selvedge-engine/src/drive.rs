@@ -8,10 +8,11 @@ use selvedge_core::machine::{
     Control, IllegalInput, Input, Pending, Phase, Run, State, decide, evolve,
 };
 use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, Once, RunId, Timestamp};
+use selvedge_core::redact::Unredactable;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::Progress;
+use crate::activity::{Progress, Redacted};
 use crate::effects::Site;
 use crate::sink::{Appended, EventSink, SinkError};
 
@@ -24,6 +25,9 @@ pub enum DriveError {
     /// Nothing can be journalled; everything that ran has been ended.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] SinkError),
+    /// A secret cannot be taken out of what is to be journalled.
+    #[error(transparent)]
+    Unredactable(#[from] Unredactable),
     /// Somebody else has taken the run over; everything that ran has been ended.
     #[error("another program has taken this run over")]
     Fenced,
@@ -104,7 +108,8 @@ impl Driver<'_> {
         let cancel = CancellationToken::new();
         // Whatever ends this function early ends the effect with it.
         let _end_with_us = cancel.clone().drop_guard();
-        let (site, observer, now) = (self.site, self.observer, (self.now)());
+        let (site, now) = (self.site, (self.now)());
+        let observer = &Redacted::new(self.observer, site.agents.redactor());
         let effect = site.carry_out(&run, pending, now, observer, &cancel);
         tokio::pin!(effect);
         loop {
@@ -156,10 +161,10 @@ impl Driver<'_> {
                 appended.push(envelope);
             }
         };
-        let events = decide(&state, input)?;
+        let events = self.redacted(decide(&state, input)?)?;
         fold(&mut next, events);
         if let Some(effect) = self.to_be_started(&next) {
-            let events = decide(&next, Input::Start { effect: effect.id })?;
+            let events = self.redacted(decide(&next, Input::Start { effect: effect.id })?)?;
             fold(&mut next, events);
         }
         match self.sink.append(expected_seq, appended.clone()).await? {
@@ -173,6 +178,16 @@ impl Driver<'_> {
                 Ok(next)
             }
         }
+    }
+
+    /// What is journalled, and with it all that is folded from the journal: later prompts, reports, what
+    /// is sent.
+    fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, Unredactable> {
+        let redactor = self.site.agents.redactor();
+        events
+            .into_iter()
+            .map(|event| redactor.event(event))
+            .collect()
     }
 
     /// The effect that costs money and will be carried out next, if it is not journalled as started yet.

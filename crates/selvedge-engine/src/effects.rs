@@ -12,6 +12,7 @@ use selvedge_core::model::{
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
+use crate::agents::env::{for_checks, ours};
 use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
 use crate::gates::{BaselineRun, Gate, Place, Remembered, Trees, Verification, verify};
@@ -259,7 +260,10 @@ impl Site {
             steps: run.spec.steps(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
             start: self.workspace.as_ref().zip(run.start_tree.as_ref()),
-            remembered: Remembered::at(self.remembered.clone()),
+            remembered: Remembered::at(
+                self.remembered.clone(),
+                for_checks(self.checks.shown(), &ours()),
+            ),
         };
         baseline.take(progress, cancel).await
     }

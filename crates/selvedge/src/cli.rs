@@ -177,12 +177,10 @@ pub(crate) struct VerifyArgs {
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) checks: Vec<String>,
-    /// Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks
-    /// run, they run on it first, and nothing may have been weakened since.
+    /// Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since.
     #[arg(long, value_name = "REV")]
     pub(crate) since: Option<String>,
-    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed
-    /// since REV [default: 1].
+    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1].
     #[arg(
         long,
         value_name = "N",
@@ -202,10 +200,12 @@ pub(crate) struct VerifyArgs {
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,
-    /// Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock` or `none`
-    /// [default: auto].
+    /// Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock` or `none` [default: auto].
     #[arg(long, value_name = "BACKEND")]
     pub(crate) sandbox: Option<String>,
+    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) check_env: Vec<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

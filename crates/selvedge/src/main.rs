@@ -19,6 +19,7 @@ mod launch;
 mod local;
 mod output;
 mod scripted_agent;
+mod secrets;
 mod settings;
 mod ui;
 mod walls;

@@ -48,6 +48,8 @@ pub struct Flags {
     pub max_turns: Option<u32>,
     /// `--sandbox auto|bubblewrap|landlock|none`
     pub sandbox: Option<String>,
+    /// `--check-env NAME`, in order; any at all replace the configured ones.
+    pub check_env: Vec<String>,
 }
 
 impl Layer {
@@ -107,6 +109,10 @@ impl Layer {
         if !flags.judges.is_empty() {
             let judges = names("--judge", &flags.judges);
             layer.tree.set(&Key::dotted("judging.judges"), judges);
+        }
+        if !flags.check_env.is_empty() {
+            let seen = names("--check-env", &flags.check_env);
+            layer.tree.set(&Key::dotted("environment.checks"), seen);
         }
         if !flags.escalate.is_empty() {
             let agents = names("--escalate", &flags.escalate);

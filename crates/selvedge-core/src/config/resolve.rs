@@ -14,8 +14,8 @@ use super::suggest;
 use super::tree::{Node, Value};
 use crate::guard::{Globs, Protection, Rule};
 use crate::model::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, SandboxSpec,
-    SessionLimits, Step, SyntaxRules, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, EnvironmentSpec, KnownFailures, OnExhausted,
+    SandboxSpec, SessionLimits, Step, SyntaxRules, VoteMode,
 };
 use crate::price::is_same;
 
@@ -77,6 +77,8 @@ pub struct Resolved {
     pub allow: Vec<String>,
     /// What stands between the sessions and the rest of the machine.
     pub sandbox: SandboxSpec,
+    /// What of our own environment checks see, and what of it is secret, beyond the defaults.
+    pub environment: EnvironmentSpec,
     /// What was ignored, and what was probably meant.
     pub warnings: Vec<Diagnostic>,
     pub(super) tree: Node,
@@ -152,6 +154,7 @@ fn in_words_of_toml(message: &str) -> String {
 /// to say.
 fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
     keeps_the_walls(layer)?;
+    leaves_the_environment(layer)?;
     let Some(Value::Table(agents)) = layer.at(&Key::dotted("agents")).map(|node| &node.value)
     else {
         return Ok(());
@@ -173,6 +176,25 @@ fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
         }
     }
     Ok(())
+}
+
+/// What of a person's environment is shown to whom is theirs to say.
+fn leaves_the_environment(layer: &Node) -> Result<(), ConfigError> {
+    let node = layer.at(&Key::dotted("environment"));
+    let Some(Value::Table(keys)) = node.map(|node| &node.value) else {
+        return Ok(());
+    };
+    let foreign = keys.iter().find(|(name, node)| {
+        node.place.source.is_repository() && ["checks", "secrets"].contains(&name.as_str())
+    });
+    let Some((name, node)) = foreign else {
+        return Ok(());
+    };
+    let message = format!("a repository's file may not say `environment.{name}`");
+    let hint = "set it in your own ~/.config/selvedge/config.toml, or use --check-env";
+    Err(ConfigError(
+        Diagnostic::new(node.key_place.clone(), &message).hint(hint.to_owned()),
+    ))
 }
 
 /// The walls stand against what the repository holds as well: its file may make them narrower only.
@@ -293,6 +315,10 @@ impl Resolved {
                 agents: config.sandbox.agents,
                 checks: config.sandbox.checks,
                 writable: config.sandbox.writable,
+            },
+            environment: EnvironmentSpec {
+                checks: config.environment.checks,
+                secrets: config.environment.secrets,
             },
             warnings,
             tree,

@@ -28,6 +28,7 @@ pub(super) struct Config {
     pub(super) workspace: Workspace,
     pub(super) guard: Guard,
     pub(super) sandbox: Sandbox,
+    pub(super) environment: Environment,
     #[serde(default)]
     pub(super) checks: Vec<Check>,
     pub(super) agents: BTreeMap<String, Agent>,
@@ -125,4 +126,11 @@ pub(super) struct Sandbox {
     pub(super) agents: Profile,
     pub(super) checks: Profile,
     pub(super) writable: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Environment {
+    pub(super) checks: Vec<String>,
+    pub(super) secrets: Vec<String>,
 }

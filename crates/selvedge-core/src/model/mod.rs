@@ -5,6 +5,7 @@
 
 mod agent;
 mod effect;
+mod environment;
 mod event;
 mod gate;
 mod ids;
@@ -22,6 +23,7 @@ mod task;
 
 pub use agent::{AgentKind, CostTold, Known};
 pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
+pub use environment::EnvironmentSpec;
 pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};
 pub use gate::{GateReport, Judgement, Judging};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentKind;
+use super::environment::EnvironmentSpec;
 use super::gate::Judging;
 use super::ids::{RunId, TaskId};
 use super::money::MicroUsd;
@@ -249,6 +250,9 @@ pub struct RunSpec {
     /// What stands between the sessions and the rest of the machine.
     #[serde(default)]
     pub sandbox: SandboxSpec,
+    /// What of our own environment checks see, and what of it is secret, beyond the defaults.
+    #[serde(default, skip_serializing_if = "EnvironmentSpec::is_default")]
+    pub environment: EnvironmentSpec,
     /// The program that froze this.
     pub selvedge_version: String,
 }

@@ -58,6 +58,7 @@ fn spec() -> RunSpec {
         allow: Vec::new(),
         snapshots: false,
         sandbox: crate::model::SandboxSpec::default(),
+        environment: crate::model::EnvironmentSpec::default(),
         selvedge_version: "test".into(),
     }
 }

@@ -71,6 +71,7 @@ async fn session(
         stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
         opens: Vec::new(),
+        carried_out: true,
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(Folded::<Updates>::default()));

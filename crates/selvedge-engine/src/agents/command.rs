@@ -59,6 +59,7 @@ async fn session(
         stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
         opens: Vec::new(),
+        carried_out: false,
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(Reading::default()));

@@ -9,12 +9,16 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use selvedge_core::model::{AgentKind, AgentSpec};
+use selvedge_core::redact::is_secret_name;
 
 use super::SessionRequest;
 use super::api::is_key;
 
 /// Environment variables by name.
 pub type Environment = BTreeMap<OsString, OsString>;
+
+/// Begins the names of what is said to Selvedge alone.
+const OURS: &str = "SELVEDGE_";
 
 /// Who gets what, by section.
 const ALLOWED: &str = include_str!("env/allowed.txt");
@@ -36,6 +40,34 @@ pub fn for_agent(agent: &AgentSpec, ours: &Environment) -> Environment {
         environment.retain(|name, _| !name.to_str().is_some_and(is_key));
     }
     environment
+}
+
+/// What a check sees: what builds and tests ordinarily need, but for what is named like a secret; and
+/// what `shown` names, whatever it is called. `CI` is set, so that runners do not wait for a person.
+pub fn for_checks(shown: &[String], ours: &Environment) -> Environment {
+    let allowed = Allowed::of_checks();
+    let named = |name: &str| shown.iter().any(|pattern| matches(pattern, name));
+    let passes = |name: &OsStr| {
+        let text = name.to_str().filter(|name| !name.starts_with(OURS));
+        let is_allowed = |name: &str| allowed.passes(OsStr::new(name)) && !is_secret_name(name);
+        text.is_some_and(|name| named(name) || is_allowed(name))
+    };
+    let mut environment: Environment = ours
+        .iter()
+        .filter(|(name, _)| passes(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    environment.entry("CI".into()).or_insert("true".into());
+    environment
+}
+
+/// The names of our own variables that checks do not see.
+pub fn held_back(shown: &[String], ours: &Environment) -> Vec<String> {
+    let seen = for_checks(shown, ours);
+    let names = ours.keys().filter(|name| !seen.contains_key(*name));
+    let names = names.filter_map(|name| name.to_str());
+    let foreign = names.filter(|name| !name.starts_with(OURS));
+    foreign.map(str::to_owned).collect()
 }
 
 /// The agent's own settings: its `env`, its `env_from`.
@@ -80,6 +112,14 @@ struct Allowed {
 
 impl Allowed {
     fn of(kind: AgentKind, ours: &Environment) -> Self {
+        Self::read(|section| is_for(section, kind, ours))
+    }
+
+    fn of_checks() -> Self {
+        Self::read(|section| matches!(section, "everyone" | "checks"))
+    }
+
+    fn read(is_meant: impl Fn(&str) -> bool) -> Self {
         let mut allowed = Self {
             passing: Vec::new(),
             barred: Vec::new(),
@@ -90,7 +130,7 @@ impl Allowed {
                 section = name.trim_end_matches(']');
             } else if section == "nobody" {
                 allowed.barred.extend(line.split_whitespace());
-            } else if is_for(section, kind, ours) {
+            } else if is_meant(section) {
                 allowed.passing.extend(line.split_whitespace());
             }
         }
@@ -184,6 +224,44 @@ mod tests {
         ] {
             check(kind, &ours, &["PATH", "LC_ALL", "CARGO_HOME"]);
         }
+    }
+
+    #[test]
+    fn checks_see_what_builds_need_and_no_secret_that_nobody_named() {
+        let ours = [
+            "PATH",
+            "CARGO_NET_OFFLINE",
+            "CARGO_REGISTRY_TOKEN",
+            "DATABASE_URL",
+            "EDITOR",
+            "NODE_ENV",
+            "NODE_AUTH_TOKEN",
+            "SELVEDGE_TOKEN",
+            "npm_config_registry",
+            "npm_config__authToken",
+        ];
+        let shown = ["DATABASE_*".to_owned()];
+        let ours = environment(&ours);
+        let seen = for_checks(&shown, &ours);
+        let expect = [
+            "PATH",
+            "CARGO_NET_OFFLINE",
+            "DATABASE_URL",
+            "NODE_ENV",
+            "npm_config_registry",
+        ];
+        let mut expect = environment(&expect);
+        expect.insert("CI".into(), "true".into());
+        assert_eq!(seen, expect);
+        assert_eq!(
+            held_back(&shown, &ours),
+            [
+                "CARGO_REGISTRY_TOKEN",
+                "EDITOR",
+                "NODE_AUTH_TOKEN",
+                "npm_config__authToken"
+            ]
+        );
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! One supervised program as an agent's session: where its prompt and its output lie, what it is
 //! allowed, and what of its end does not depend on which agent it was.
 
+use std::borrow::Cow;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
 use selvedge_core::model::{OutputRef, SessionOutcome, SessionStatus};
+use selvedge_core::redact::Redactor;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +34,8 @@ pub(super) struct Launch {
     pub(super) wall: Duration,
     /// Files beside its output that the program writes itself; they are there.
     pub(super) opens: Vec<PathBuf>,
+    /// Whether what it prints is carried out, so that its consumer sees every byte of it.
+    pub(super) carried_out: bool,
     /// Which try of the attempt it is, from 0: each has an output file of its own.
     pub(super) retry: u32,
 }
@@ -55,7 +59,10 @@ pub(super) async fn run<C: Consumer + 'static>(
     };
     let (told, mut heard) = mpsc::channel(ACTIVITIES);
     let plan = Plan {
-        stdout: StreamPlan::to_file(file("stdout")).with_consumer(consumer(told)),
+        stdout: StreamPlan {
+            whole_to_consumer: launch.carried_out,
+            ..StreamPlan::to_file(file("stdout")).with_consumer(consumer(told))
+        },
         stderr: StreamPlan::to_file(file("stderr")),
     };
     let limits = Limits {
@@ -69,7 +76,7 @@ pub(super) async fn run<C: Consumer + 'static>(
         stop: launch.stop,
         lock: Some(request.lock.clone()),
         agent: Some(request.agent.kind),
-        opens: launch.opens,
+        opens: launch.opens.clone(),
         ..Command::new(
             launch.argv.into_iter().map(Into::into).collect(),
             &request.workspace,
@@ -89,7 +96,25 @@ pub(super) async fn run<C: Consumer + 'static>(
     while let Ok(activity) = heard.try_recv() {
         progress.activity(activity);
     }
+    let redactor = request.supervisor.redactor();
+    for path in &launch.opens {
+        if let Err(error) = redact_file(path, redactor).await {
+            return Err(cannot_write(path, &error));
+        }
+    }
     Ok(ended)
+}
+
+/// Takes secrets out of a file that the program wrote itself.
+async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
+    let whole = match tokio::fs::read(path).await {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        read => read?,
+    };
+    match redactor.bytes(&whole) {
+        Cow::Borrowed(_) => Ok(()),
+        Cow::Owned(redacted) => tokio::fs::write(path, redacted).await,
+    }
 }
 
 /// Bytes of a printed line that are shown while a program runs.
@@ -120,7 +145,7 @@ pub(super) fn prompt_path(request: &SessionRequest) -> PathBuf {
 }
 
 /// The outcome of a session whose own files cannot be written.
-pub(super) fn cannot_write(path: &std::path::Path, error: &io::Error) -> SessionOutcome {
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> SessionOutcome {
     let error = format!("cannot write {}: {error}", path.display());
     SessionOutcome::failed(SessionStatus::Infra, error)
 }

@@ -70,6 +70,7 @@ async fn start(
         stop: StopSignal::Terminate,
         opens: Vec::new(),
         wall: Duration::from_millis(request.limits.wall_ms),
+        carried_out: false,
         retry,
     };
     let show = |told: program::Told| {

@@ -19,6 +19,7 @@ use super::execution::{Executed, Execution};
 use super::place::inside;
 use super::reports::{Awaited, Told};
 use super::{Check, CheckAborted, Finding, Scene, runners};
+use crate::agents::env::{held_back, ours};
 use crate::sandbox::{self, Walls};
 
 pub(super) struct CommandCheck {
@@ -136,6 +137,10 @@ impl CommandCheck {
                 finding.analysis = executed.analysis;
                 if let Some(ending) = executed.ending.filter(|_| status == CheckStatus::Fail) {
                     excuse(&mut finding, ending, scene.supervisor.walls());
+                    name_what_is_missing(
+                        &mut finding,
+                        &held_back(scene.supervisor.shown(), &ours()),
+                    );
                 }
             }
         }
@@ -156,6 +161,18 @@ fn excuse(finding: &mut Finding, ending: Ending, walls: Option<&Walls>) {
         let said = finding.reason.take().unwrap_or_default();
         finding.status = CheckStatus::Error;
         finding.reason = Some(format!("{said}: {cause}"));
+    }
+}
+
+/// A failure that speaks of a variable which checks do not see may be for want of it.
+fn name_what_is_missing(finding: &mut Finding, held_back: &[String]) {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words = finding.output.split(|c| !is_name(c));
+    let missing = words.find(|word| word.len() > 3 && held_back.iter().any(|name| name == word));
+    if let Some(name) = missing {
+        let said = finding.reason.take().unwrap_or_default();
+        let hint = "which checks do not see unless `environment.checks` or --check-env names it";
+        finding.reason = Some(format!("{said}; it speaks of {name}, {hint}"));
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reports::Events;
 use super::{CheckAborted, Finding, Scene, digesting};
+use crate::agents::env::{for_checks, ours};
 use crate::process::capture::{CaptureError, Captured, Plan, StreamPlan};
 use crate::process::{
     Command, Ended, How, Limits, Session, SpawnFailure, SpawnFailureKind, Streams,
@@ -119,7 +120,9 @@ impl Execution<'_> {
 
     fn command(&self, scene: &Scene) -> Command {
         let argv = self.argv.iter().map(OsString::from).collect();
-        let mut env = environment(std::env::vars_os());
+        let mut env: Vec<_> = for_checks(scene.supervisor.shown(), &ours())
+            .into_iter()
+            .collect();
         if let Some((variable, folder)) = &self.search {
             search_first(&mut env, variable, folder);
         }
@@ -179,19 +182,6 @@ impl Execution<'_> {
             _ => Finding::error(failure.to_string()),
         }
     }
-}
-
-/// Checks run in the user's own environment, as in their terminal, but for two things: `CI` is set,
-/// so that test runners do not wait for a person, and nothing of ours is passed on.
-pub(super) fn environment(
-    ours: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let foreign = |name: &OsString| !name.to_string_lossy().starts_with("SELVEDGE_");
-    let mut env: Vec<_> = ours.filter(|(name, _)| foreign(name)).collect();
-    if !env.iter().any(|(name, _)| name == "CI") {
-        env.push(("CI".into(), "true".into()));
-    }
-    env
 }
 
 /// Puts a folder before those that a variable names.

@@ -19,9 +19,10 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::command_line::to_argv;
-use super::execution::{GRACE, environment, quote};
+use super::execution::{GRACE, quote};
 use super::place::inside;
 use super::{Check, CheckAborted, Finding, Scene};
+use crate::agents::env::{for_checks, ours};
 use crate::process::capture::{CaptureError, Plan, StreamPlan};
 use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, Streams};
 
@@ -50,7 +51,9 @@ impl Plugin {
         };
         let answer = scene.run_dir.join(format!("{}.answer", scene.output_file));
         let command = Command {
-            env: environment(std::env::vars_os()),
+            env: for_checks(scene.supervisor.shown(), &ours())
+                .into_iter()
+                .collect(),
             stdin: Stdin::File(question),
             streams: Streams::Separate,
             lock: Some(scene.lock.clone()),

@@ -65,7 +65,7 @@ impl BaselineRun<'_> {
     ) -> Result<Vec<CheckReport>, CheckAborted> {
         let deadline = began + self.limit;
         let findings = look_at_all(&self.place, self.steps, deadline, progress, cancel).await?;
-        let checks = records(self.steps, findings);
+        let checks = records(self.steps, findings, self.place.supervisor.redactor())?;
         if let Some((workspace, tree)) = self.start {
             settle(workspace, tree).await?;
             for (step, check) in self.steps.iter().zip(&checks) {

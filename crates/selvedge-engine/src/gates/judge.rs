@@ -222,11 +222,13 @@ impl Gate<'_> {
         again: Option<&str>,
     ) -> SessionRequest {
         let number = self.report.run_number;
+        // The diff is of the files as they are.
+        let redactor = self.supervisor.redactor();
         let wall_ms = millis(LIMIT);
         SessionRequest {
             agent: judge.clone(),
             prompt: Prompt {
-                task: self.told(brief, again),
+                task: redactor.text(&self.told(brief, again)).into_owned(),
                 correction: None,
             },
             previous_output: None,

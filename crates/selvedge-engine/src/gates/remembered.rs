@@ -5,7 +5,6 @@
 //! program's version, the check's program on disk, and the environment but for what changes from
 //! terminal to terminal.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -17,6 +16,7 @@ use std::time::{Duration, SystemTime};
 use selvedge_core::model::{CheckReport, Step, TreeId};
 use sha2::{Digest, Sha256};
 
+use crate::agents::env::Environment;
 use crate::checks::first_program;
 use crate::process::find_program;
 
@@ -50,11 +50,16 @@ const PASSING: [&str; 16] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Remembered {
     folder: PathBuf,
+    /// What checks see of our environment.
+    environment: Environment,
 }
 
 impl Remembered {
-    pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) fn at(folder: PathBuf, environment: Environment) -> Self {
+        Self {
+            folder,
+            environment,
+        }
     }
 
     /// What a check said of a tree, if it is known.
@@ -108,9 +113,7 @@ impl Remembered {
         part(tree.as_str().as_bytes());
         part(&serde_json::to_vec(step).ok()?);
         part(program(&step.target).as_bytes());
-        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        environment.sort();
-        let lasting = environment.iter().filter(|(name, _)| {
+        let lasting = self.environment.iter().filter(|(name, _)| {
             let name = name.to_string_lossy();
             !PASSING.iter().any(|passing| name.starts_with(passing))
         });

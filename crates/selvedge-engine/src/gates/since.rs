@@ -21,6 +21,7 @@ use super::look::Place;
 use super::remembered::Remembered;
 use super::trees::Trees;
 use crate::activity::Progress;
+use crate::agents::env::{for_checks, ours};
 use crate::checks::CheckAborted;
 use crate::process::Supervisor;
 use crate::workspace::{Anchor, Compared, Content, Workspace, WorkspaceError, check_out};
@@ -139,7 +140,7 @@ impl Since {
             steps,
             limit,
             start: None,
-            remembered: Remembered::at(outputs),
+            remembered: Remembered::at(outputs, for_checks(supervisor.shown(), &ours())),
         };
         let mut baseline = run.take(progress, cancel).await?;
         let failures = baseline.checks.iter_mut().flat_map(|it| &mut it.failures);

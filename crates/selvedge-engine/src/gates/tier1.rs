@@ -14,6 +14,7 @@ use selvedge_core::model::{
     CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Sandbox,
     SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp, VerificationPlan,
 };
+use selvedge_core::redact::Redactor;
 use selvedge_digest::{Budget, render_shared};
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +127,8 @@ pub async fn verify(
             findings.push(finding);
         }
     }
-    let mut checks = records(&steps, findings);
+    let redactor = verification.supervisor.redactor();
+    let mut checks = records(&steps, findings, redactor)?;
     if verification.rerun_failed {
         verification
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
@@ -290,15 +292,19 @@ fn side_by_side(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     steps.chunk_by(|one, next| one.parallel && next.parallel)
 }
 
-/// The findings as the report has them.
-pub(super) fn records(steps: &[Step], findings: Vec<Finding>) -> Vec<CheckReport> {
+/// The findings as the report has them. Output was redacted as it came; what a runner or a plug-in
+/// wrote down beside it is here.
+pub(super) fn records(
+    steps: &[Step],
+    findings: Vec<Finding>,
+    redactor: &Redactor,
+) -> Result<Vec<CheckReport>, CheckAborted> {
     let digests = digests(&findings);
-    steps
-        .iter()
-        .zip(findings)
-        .zip(digests)
-        .map(|((step, finding), digest)| record(step, finding, digest))
-        .collect()
+    let records = steps.iter().zip(findings).zip(digests);
+    let redacted = records
+        .map(|((step, finding), digest)| redactor.record(record(step, finding, digest)))
+        .collect::<Result<_, _>>();
+    redacted.map_err(|error| CheckAborted::Infrastructure(error.to_string()))
 }
 
 fn status(checks: &[CheckReport], summary: ReportSummary, out_of_time: bool) -> ReportStatus {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use selvedge_core::model::AgentKind;
+use selvedge_core::redact::Redactor;
 
 use super::pool::Pool;
 use crate::sandbox::Walls;
@@ -28,6 +29,10 @@ pub struct Supervisor {
     pub(super) pool: Pool,
     /// What stands around every program that it starts.
     pub(super) walls: Option<Walls>,
+    /// What is taken out of all that its programs print.
+    pub(super) redactor: Redactor,
+    /// Variables that checks see beyond those that all see.
+    shown: Vec<String>,
 }
 
 impl Supervisor {
@@ -38,6 +43,8 @@ impl Supervisor {
             args: args.into_iter().collect(),
             pool: Pool::default(),
             walls: None,
+            redactor: Redactor::default(),
+            shown: Vec::new(),
         }
     }
 
@@ -46,6 +53,30 @@ impl Supervisor {
     pub fn within(mut self, walls: Option<Walls>) -> Self {
         self.walls = walls;
         self
+    }
+
+    /// The same, with more taken out of what its programs print than what has a well-known format.
+    #[must_use]
+    pub fn redacting(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    /// What is taken out of all that its programs print.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// The same, with more variables that checks see.
+    #[must_use]
+    pub fn showing(mut self, names: &[String]) -> Self {
+        self.shown = names.to_vec();
+        self
+    }
+
+    /// Variables that checks see beyond those that all see; a `*` at the end stands for the rest.
+    pub fn shown(&self) -> &[String] {
+        &self.shown
     }
 
     /// What stands around every program that it starts.

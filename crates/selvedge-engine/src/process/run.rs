@@ -30,7 +30,9 @@ pub async fn run(
 ) -> Ended {
     let started = Instant::now();
     let heartbeat = Heartbeat::new();
-    let pump = match Pump::start(plan, prepared.session.take_pipes(), heartbeat.clone()) {
+    let pipes = prepared.session.take_pipes();
+    let redactor = &prepared.session.redactor;
+    let pump = match Pump::start(plan, pipes, heartbeat.clone(), redactor) {
         Ok(pump) => pump,
         Err(error) => return Ended::before_start(How::CaptureFailed(error), started),
     };

@@ -6,6 +6,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use selvedge_core::redact::Redactor;
 use tokio::net::unix::pipe;
 
 use super::command::{Command, Streams, Supervisor};
@@ -41,6 +42,8 @@ pub struct Session {
     tag: String,
     output: Option<(PipeReader, Option<PipeReader>)>,
     /// How long a stop may take until the supervisor kills what is left.
+    /// What is taken out of its output.
+    pub(super) redactor: Redactor,
     pub(super) graces: Duration,
 }
 
@@ -141,6 +144,7 @@ impl Session {
             gone: false,
             tag: command.tag.clone(),
             output: Some((stdout, stderr)),
+            redactor: through.redactor.clone(),
             graces: command.grace.saturating_add(command.leftover_grace),
         };
         Ok(Prepared { session })

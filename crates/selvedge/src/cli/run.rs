@@ -86,6 +86,9 @@ pub(crate) struct RunArgs {
     /// [default: auto].
     #[arg(long, value_name = "BACKEND")]
     pub(crate) sandbox: Option<String>,
+    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) check_env: Vec<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
@@ -141,6 +144,7 @@ impl RunArgs {
             strict_budget: self.strict_budget,
             max_turns: self.max_turns,
             sandbox: self.sandbox.clone(),
+            check_env: self.check_env.clone(),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::error::CliError;
 use crate::freeze;
 use crate::judges::{judging, who_judges};
 use crate::local::Home;
+use crate::secrets::supervisor_of_checks;
 use crate::walls;
 
 /// Who is asked, and about what.
@@ -83,7 +84,7 @@ impl Asked {
         }
         let outputs = outputs(home).map_err(CliError::infrastructure)?;
         let raised = walls::raise(&settings.sandbox, dir, home).await?;
-        let supervisor = Supervisor::this_program().within(raised.checks);
+        let supervisor = supervisor_of_checks(&settings.environment, dir).within(raised.checks);
         let asked = self.ask_all(trees, report, outputs.path(), &supervisor, progress);
         let asked = asked.await;
         supervisor.retire().await;

@@ -4,17 +4,20 @@ use std::fs::File;
 use std::io::{Read, Write};
 
 use selvedge_core::model::exit_code;
+use selvedge_core::redact::Redactor;
 use selvedge_digest::{Budget, Digester, Exit, Hints, LastGreen};
 
 use crate::cli::DigestArgs;
 use crate::error::CliError;
 use crate::output::json as out;
+use crate::secrets;
 
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     let exit = exit(args.exit.as_deref())?;
+    let redactor = secrets::of_ours();
     let hints = args
         .cmd
         .as_deref()
@@ -25,10 +28,11 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
         let name = path.display();
         let file = File::open(path)
             .map_err(|error| CliError::usage(format!("--last-green {name}: {error}")))?;
-        copy(file, &mut passed, &name)?;
+        copy(file, &mut passed, &name, &redactor)?;
         digester = digester.with_last_green(passed);
     }
-    copy(std::io::stdin().lock(), &mut digester, &"standard input")?;
+    let from = std::io::stdin().lock();
+    copy(from, &mut digester, &"standard input", &redactor)?;
     let analysis = digester.finish(exit);
     if args.json {
         out::print(&analysis);
@@ -40,19 +44,27 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// Writes all that can be read.
+/// Writes all that can be read, without secrets.
 fn copy(
     mut from: impl Read,
     to: &mut impl Write,
     name: &dyn std::fmt::Display,
+    redactor: &Redactor,
 ) -> Result<(), CliError> {
-    let mut chunk = vec![0; CHUNK];
+    let (mut chunk, mut room) = (vec![0; CHUNK], Vec::new());
+    let mut redaction = redactor.stream();
     loop {
         match from.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(length) => to
-                .write_all(chunk.get(..length).unwrap_or_default())
-                .map_err(CliError::infrastructure)?,
+            Ok(0) => {
+                room.clear();
+                redaction.finish(&mut room);
+                return to.write_all(&room).map_err(CliError::infrastructure);
+            }
+            Ok(length) => {
+                let read = chunk.get(..length).unwrap_or_default();
+                let decided = redaction.push(read, &mut room);
+                to.write_all(decided).map_err(CliError::infrastructure)?;
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 return Err(CliError::infrastructure(format!(

@@ -17,6 +17,7 @@ use crate::cli::DoctorArgs;
 use crate::error::CliError;
 use crate::local::{Home, disk};
 use crate::output::{json, one_line, style};
+use crate::secrets;
 
 /// What one look found.
 #[derive(Debug, Serialize)]
@@ -56,6 +57,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
         findings.push(Finding { what, ok, found });
     }
     findings.push(processes());
+    findings.extend(variables(&settings));
     findings.extend(sandbox(&settings, &home, &dir)?);
     if args.json {
         json::print(&findings);
@@ -243,6 +245,32 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
         findings.push(Finding { what, ok, found });
         Ok(findings)
     })
+}
+
+/// What of our environment checks do not see, and what of it is redacted.
+fn variables(settings: &Resolved) -> [Finding; 2] {
+    let told = |what: &str, names: Vec<String>, more: String| Finding {
+        what: what.to_owned(),
+        ok: None,
+        found: match names.as_slice() {
+            [] => format!("none{more}"),
+            names => format!("{}{more}", names.join(", ")),
+        },
+    };
+    let held_back = env::held_back(&settings.environment.checks, &env::ours());
+    let (redacted, ordinary): (Vec<_>, Vec<_>) = secrets::named_like_secrets()
+        .into_iter()
+        .partition(|(_, is_redacted)| *is_redacted);
+    let names = |them: Vec<(String, bool)>| them.into_iter().map(|(name, _)| name).collect();
+    let ordinary: Vec<String> = names(ordinary);
+    let passed_over = match ordinary.as_slice() {
+        [] => String::new(),
+        names => format!("; too ordinary or short: {}", names.join(", ")),
+    };
+    [
+        told("checks do not see", held_back, String::new()),
+        told("redacted", names(redacted), passed_over),
+    ]
 }
 
 fn processes() -> Finding {

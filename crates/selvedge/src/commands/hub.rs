@@ -21,6 +21,7 @@ use super::{environment, notice};
 use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::local::Home;
+use crate::secrets::{self, Redacting};
 
 /// Whose everything is as long as there are no others.
 const TENANT: &str = "default";
@@ -42,8 +43,9 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         ))
         .hint("give --tls-cert and --tls-key, or --behind-proxy where a proxy in front does TLS"));
     }
+    let redactor = secrets::of_ours();
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(move || Redacting::new(std::io::stderr(), redactor.clone()))
         .with_max_level(LEVEL)
         .with_target(false)
         .init();

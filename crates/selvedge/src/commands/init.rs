@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::model::{SandboxSpec, VerificationPlan, exit_code};
+use selvedge_core::model::{EnvironmentSpec, SandboxSpec, VerificationPlan, exit_code};
 
 use super::once::{Checks, once, runtime};
 use super::{directory, environment, settings};
@@ -32,14 +32,14 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let limit = Duration::from_secs(args.try_timeout);
     // Only a person's own settings count: the repository's file is about to be written anew.
-    let sandbox = settings(&dir, &Flags::default(), &environment())
-        .map(|settings| settings.resolved.sandbox)
+    let own = settings(&dir, &Flags::default(), &environment())
+        .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
         .unwrap_or_default();
     let tried = runtime()?.block_on(init::try_out(proposals, async |proposal| {
         if args.no_try {
             Trial::Skipped
         } else {
-            try_once(proposal, &dir, limit, &sandbox).await
+            try_once(proposal, &dir, limit, &own).await
         }
     }));
     if args.dry_run {
@@ -56,7 +56,7 @@ async fn try_once(
     proposal: &Proposal,
     dir: &Path,
     limit: Duration,
-    sandbox: &SandboxSpec,
+    (sandbox, environment): &(SandboxSpec, EnvironmentSpec),
 ) -> Trial {
     let plan = VerificationPlan::Steps {
         steps: vec![proposal.step.clone()],
@@ -66,6 +66,7 @@ async fn try_once(
         dir: dir.to_owned(),
         limit,
         sandbox: sandbox.clone(),
+        environment: environment.clone(),
     };
     match once(&checks, &Human::beside(&Reports::default())).await {
         Ok(report) => report.checks.first().map_or(Trial::Skipped, Trial::of),

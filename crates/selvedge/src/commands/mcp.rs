@@ -26,6 +26,7 @@ use super::{digest, directory, environment, show};
 use crate::cli::McpArgs;
 use crate::error::CliError;
 use crate::output::json::Machine;
+use crate::secrets;
 use arguments::{DigestCall, ShowCall, VerifyCall, read};
 
 /// What all digests of one answer together may cost the agent's context.
@@ -163,7 +164,8 @@ fn digested(call: &DigestCall) -> Result<String, CliError> {
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let tokens = call.tokens.unwrap_or(DEFAULT_BUDGET_TOKENS);
-    let analysis = analyse(call.output.as_bytes(), hints, exit);
+    let output = secrets::of_ours().text(&call.output).into_owned();
+    let analysis = analyse(output.as_bytes(), hints, exit);
     Ok(analysis.render(Budget::tokens(tokens)).text)
 }
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use selvedge_core::config::Flags;
 use selvedge_core::model::{
-    Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan,
+    EnvironmentSpec, Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan,
 };
-use selvedge_engine::activity::Progress;
-use selvedge_engine::process::Supervisor;
+use selvedge_engine::activity::{Progress, Redacted};
 use selvedge_engine::{Trees, Verification, verify};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -22,6 +21,7 @@ use super::{directory, environment, settings, workspace};
 use crate::error::CliError;
 use crate::freeze;
 use crate::local::Home;
+use crate::secrets::supervisor_of_checks;
 use crate::walls;
 
 /// A project's own checks, ready to be carried out.
@@ -35,6 +35,8 @@ pub(super) struct Checks {
     pub(super) limit: Duration,
     /// Behind these walls.
     pub(super) sandbox: SandboxSpec,
+    /// What of our environment they see.
+    pub(super) environment: EnvironmentSpec,
 }
 
 /// The checks of the project that a directory belongs to: nothing where it has none, and within that
@@ -53,12 +55,13 @@ pub(super) fn checks_of(
     let in_git = is_in_git(&Home::find(environment)?, &dir)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, in_git);
     let limit = Duration::from_millis(settings.verification_timeout_ms);
-    let sandbox = settings.sandbox;
+    let (sandbox, environment) = (settings.sandbox, settings.environment);
     Ok(Some(plan.map(|plan| Checks {
         plan,
         dir,
         limit,
         sandbox,
+        environment,
     })))
 }
 
@@ -104,7 +107,7 @@ async fn carry_out(
         run_dir: outputs.path().to_owned(),
         tag: Uuid::now_v7().to_string(),
         lock: outputs.path().join("processes.lock"),
-        supervisor: Supervisor::this_program().within(raised.checks),
+        supervisor: supervisor_of_checks(&checks.environment, dir).within(raised.checks),
         trees: None,
         since,
         protection: None,
@@ -117,9 +120,11 @@ async fn carry_out(
         last_green: Vec::new(),
         started_at: Timestamp::now(),
     };
-    let verified = verify(&verification, progress, cancelled).await;
+    let redactor = verification.supervisor.redactor();
+    let verified = verify(&verification, &Redacted::new(progress, redactor), cancelled).await;
     verification.supervisor.retire().await;
     let mut report = verified.map_err(CliError::infrastructure)?;
+    report = redactor.record(report).map_err(CliError::infrastructure)?;
     // The outputs go with this function, so nothing may point at them.
     report
         .checks

@@ -12,12 +12,12 @@ use selvedge_core::model::{
 };
 use selvedge_engine::Since;
 use selvedge_engine::activity::Progress;
-use selvedge_engine::process::Supervisor;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 use crate::freeze;
 use crate::local::Home;
+use crate::secrets::supervisor_of_checks;
 use crate::walls;
 
 /// What is known of the time before, and of what was changed since.
@@ -60,7 +60,8 @@ impl Before {
             && settings.baseline != BaselineMode::Off
         {
             let raised = walls::raise(&settings.sandbox, since.dir(), home).await?;
-            let supervisor = Supervisor::this_program().within(raised.checks);
+            let supervisor =
+                supervisor_of_checks(&settings.environment, since.dir()).within(raised.checks);
             let never = CancellationToken::new();
             let taken = since.baseline(steps, limit, &supervisor, progress, &never);
             let taken = taken.await;

@@ -24,6 +24,7 @@ use crate::output::human::Human;
 use crate::output::json::{self, Machine};
 use crate::output::words::guarded;
 use crate::output::{Format, gates, indented, last_word, one_line, style};
+use crate::secrets;
 use crate::settings::REPOSITORY_FILE;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
@@ -37,6 +38,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         max_cost: args.max_cost,
         verification_timeout: args.verification_timeout.clone(),
         sandbox: args.sandbox.clone(),
+        check_env: args.check_env.clone(),
         ..Flags::default()
     };
     let now = settings(&dir, &flags, &environment)?;
@@ -74,6 +76,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         dir,
         limit,
         sandbox: settings.sandbox.clone(),
+        environment: settings.environment.clone(),
     };
     let report = runtime()?.block_on(async {
         let before = match &since {
@@ -92,7 +95,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
             let with = (&settings, &home);
             asked.ask(about, with, &mut report, progress).await?;
         }
-        Ok::<_, CliError>(report)
+        // What was changed is shown in it, too, and what judges said.
+        let redactor = secrets::of_checks(&checks.environment, &checks.dir);
+        redactor.record(report).map_err(CliError::infrastructure)
     })?;
     match args.format {
         Format::Human => last_word(&output.reports, &(verdict(&report) + "\n")),

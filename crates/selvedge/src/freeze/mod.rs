@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::error::CliError;
 use crate::judges::{judging, who_judges};
+use crate::secrets;
 
 pub(crate) use several::{contest, plan};
 
@@ -96,8 +97,10 @@ pub(crate) fn task(
         on_exhausted: settings.on_exhausted,
         snapshots,
         sandbox: settings.sandbox.clone(),
+        environment: settings.environment.clone(),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    secrets::refuse(&spec)?;
     Ok(Frozen { spec, notices })
 }
 

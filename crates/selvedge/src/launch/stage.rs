@@ -11,7 +11,7 @@ use super::signals::Signals;
 use crate::error::CliError;
 use crate::local::{Home, JournalSink};
 use crate::output::{Output, Watch, watch};
-use crate::walls;
+use crate::{secrets, walls};
 
 /// How long the supervisors of a run that died may take to end its processes.
 const OLD_TREE: Duration = Duration::from_secs(15);
@@ -71,7 +71,7 @@ impl Stage<'_> {
             now: Timestamp::now,
             stop: self.signals.stop.clone(),
         };
-        let driven = driver.drive(run_id, state, first).await;
+        let driven = Box::pin(driver.drive(run_id, state, first)).await;
         site.agents.retire().await;
         site.checks.retire().await;
         driven.map_err(|error| match error {
@@ -89,12 +89,18 @@ impl Stage<'_> {
             None
         };
         let raised = walls::raise(&spec.sandbox, &spec.workspace, self.home).await?;
+        let redactor = secrets::of_run(spec);
         Ok(Site {
             run_dir: self.home.make_run_dir(run_id)?,
             workspace,
             remembered: self.home.root().join("baselines"),
-            agents: Supervisor::this_program().within(raised.agents),
-            checks: Supervisor::this_program().within(raised.checks),
+            agents: Supervisor::this_program()
+                .within(raised.agents)
+                .redacting(redactor.clone()),
+            checks: Supervisor::this_program()
+                .within(raised.checks)
+                .redacting(redactor)
+                .showing(&spec.environment.checks),
         })
     }
 }

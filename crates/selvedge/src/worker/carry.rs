@@ -142,13 +142,13 @@ impl Porter {
         let tap = Arc::new(Tap::default());
         let (state, first) = self.taken_up(assign, &place, &tap).await?;
         let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
-        let snapshots = match (&first, &state.run) {
-            (Some(Input::Create { spec }), _) => spec.snapshots,
-            (_, Some(run)) => run.spec.snapshots,
-            (_, None) => false,
+        let spec = match (&first, &state.run) {
+            (Some(Input::Create { spec }), _) => spec.as_ref().clone(),
+            (_, Some(run)) => (*run.spec).clone(),
+            (_, None) => return Err(Halt::NotNow("the run has no state".to_owned())),
         };
-        let workspace = workspace.filter(|_| snapshots);
-        let site = place.site(&self.ground, workspace.clone());
+        let workspace = workspace.filter(|_| spec.snapshots);
+        let site = place.site(&self.ground, workspace.clone(), &spec);
         let stream = Stream::new(
             Arc::clone(lane),
             self.desk.clone(),

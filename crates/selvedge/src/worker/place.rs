@@ -5,11 +5,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::{RunId, Task, TaskId};
+use selvedge_core::model::{RunId, RunSpec, Task, TaskId};
 use selvedge_engine::Site;
 use selvedge_engine::checkout::{Address, Checkout, CheckoutError, Identity, Made};
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::workspace::{Workspace, WorkspaceLock, file_name_for};
+
+use crate::secrets;
 
 /// The worker's own directory.
 #[derive(Debug, Clone)]
@@ -156,13 +158,21 @@ impl Place {
     }
 
     /// Where effects take place.
-    pub(super) fn site(&self, ground: &Ground, workspace: Option<Workspace>) -> Site {
+    pub(super) fn site(
+        &self,
+        ground: &Ground,
+        workspace: Option<Workspace>,
+        spec: &RunSpec,
+    ) -> Site {
+        let redactor = secrets::of_run(spec);
         Site {
             run_dir: self.run_dir(),
             workspace,
             remembered: ground.root.join("baselines"),
-            agents: Supervisor::this_program(),
-            checks: Supervisor::this_program(),
+            agents: Supervisor::this_program().redacting(redactor.clone()),
+            checks: Supervisor::this_program()
+                .redacting(redactor)
+                .showing(&spec.environment.checks),
         }
     }
 

@@ -3,5 +3,5 @@
 
 mod losses;
 mod replicas;
-mod stage;
+pub(crate) mod stage;
 mod whole;

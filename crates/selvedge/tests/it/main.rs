@@ -30,6 +30,7 @@ mod mcp;
 mod own;
 mod plans;
 mod plugins;
+mod redaction;
 mod retries;
 mod sandbox;
 mod since;

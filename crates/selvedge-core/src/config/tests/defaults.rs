@@ -84,9 +84,11 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 9] = [
+    const LISTS: [&str; 11] = [
         "agents",
         "checks",
+        "environment.checks",
+        "environment.secrets",
         "escalate",
         "guard.allow",
         "guard.protect",

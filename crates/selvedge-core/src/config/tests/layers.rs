@@ -68,6 +68,7 @@ fn every_flag_arrives() {
         strict_budget: true,
         max_turns: Some(7),
         sandbox: Some("none".to_owned()),
+        check_env: vec!["DATABASE_URL".to_owned()],
     };
     let file = repository("checks = [{ run = \"make\" }]");
     let resolved = resolve([file, Layer::flags(&flags)]).unwrap();
@@ -97,6 +98,7 @@ fn every_flag_arrives() {
     assert_eq!(resolved.budget.tokens, Some(9));
     assert_eq!(resolved.budget.wall_ms, Some(7_200_000));
     assert!(resolved.strict_budget);
+    assert_eq!(resolved.environment.checks, ["DATABASE_URL"]);
     assert_eq!(resolved.limits.max_turns, Some(7));
 }
 

@@ -102,6 +102,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         allow: Vec::new(),
         snapshots: world.snapshots,
         sandbox: crate::model::SandboxSpec::default(),
+        environment: crate::model::EnvironmentSpec::default(),
         selvedge_version: "test".into(),
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         progress: &'a dyn Progress,
     ) -> Result<Self, Box<SessionOutcome>> {
         let path = request.run_dir.join(output_name(request, 0, "stdout"));
-        let transcript = Transcript::create(path.clone());
+        let transcript = Transcript::create(path.clone(), request.supervisor.redactor().clone());
         let transcript = transcript.map_err(|error| cannot_write(&path, &error))?;
         let tools = Tools::new(request, ANSWER_LIMIT).map_err(|error| {
             let error = format!("cannot open {}: {error}", request.workspace.display());

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use selvedge_core::model::OutputRef;
+use selvedge_core::redact::Redactor;
 use serde_json::Value;
 
 /// Bytes that the file takes.
@@ -18,21 +19,23 @@ pub(super) struct Transcript {
     path: PathBuf,
     bytes: u64,
     left_out: u64,
+    redactor: Redactor,
 }
 
 impl Transcript {
-    pub(super) fn create(path: PathBuf) -> io::Result<Self> {
+    pub(super) fn create(path: PathBuf, redactor: Redactor) -> io::Result<Self> {
         Ok(Self {
             file: File::create(&path)?,
             path,
             bytes: 0,
             left_out: 0,
+            redactor,
         })
     }
 
     /// Adds a line. The files of a run stand on a local disk: this is as good as immediate.
     pub(super) fn add(&mut self, entry: &Value) -> io::Result<()> {
-        let line = format!("{entry}\n");
+        let line = self.redactor.text(&format!("{entry}\n")).into_owned();
         let length = line.len() as u64;
         self.bytes += length;
         if self.bytes - self.left_out > CAP {

@@ -107,6 +107,7 @@ impl<P: Program> Attempt<'_, P> {
             stop: P::STOP,
             wall: self.wall_left(),
             opens: self.program.writes(self.request),
+            carried_out: false,
             retry,
         };
         let reading = Arc::new(Mutex::new(P::Reading::default()));

@@ -3,6 +3,8 @@
 //! that; a consumer may read along. However much is printed, memory stays the same (about a
 //! megabyte and a half a stream with a consumer, far less without one).
 //!
+//! Secrets are taken out here, before anybody else sees a byte.
+//!
 //! Bytes are bytes here: nothing assumes lines or an encoding.
 
 mod consumer;
@@ -44,6 +46,8 @@ pub struct StreamPlan {
     pub file_cap: u64,
     /// Who reads along.
     pub consumer: Option<Box<dyn Consumer>>,
+    /// Whether who reads along sees secrets too: what it reads is carried out, not kept.
+    pub whole_to_consumer: bool,
     /// What is kept of it, where that is not the stream as it is. The consumer sees it unfiltered.
     pub filter: Option<Box<dyn Filter>>,
 }
@@ -54,6 +58,7 @@ impl Default for StreamPlan {
             file: None,
             file_cap: DEFAULT_FILE_CAP,
             consumer: None,
+            whole_to_consumer: false,
             filter: None,
         }
     }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
+use selvedge_core::redact::{self, Redactor};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -42,12 +43,13 @@ impl Pump {
         plan: Plan,
         pipes: Pipes,
         heartbeat: Heartbeat,
+        redactor: &Redactor,
     ) -> Result<Self, CaptureError> {
         let (stdout, stderr) = pipes.map_or((None, None), |(out, err)| (Some(out), err));
         let mut consumers = Vec::new();
         let streams = [
-            Stream::open(plan.stdout, stdout, &mut consumers)?,
-            Stream::open(plan.stderr, stderr, &mut consumers)?,
+            Stream::open(plan.stdout, stdout, redactor, &mut consumers)?,
+            Stream::open(plan.stderr, stderr, redactor, &mut consumers)?,
         ];
         let (told_to_stop, stop) = io::pipe().map_err(|_| CaptureError::Reader)?;
         let (tell_failure, failure) = oneshot::channel();
@@ -182,13 +184,18 @@ struct Stream {
     tail: Tail,
     file: Option<CappedFile>,
     feed: Option<Feed>,
+    whole_to_feed: bool,
     filter: Option<Box<dyn Filter>>,
+    redaction: redact::Stream,
+    /// Where it puts what is not a chunk as it came.
+    room: Vec<u8>,
 }
 
 impl Stream {
     fn open(
         plan: StreamPlan,
         pipe: Option<PipeReader>,
+        redactor: &Redactor,
         consumers: &mut Vec<JoinHandle<()>>,
     ) -> Result<Self, CaptureError> {
         let file = plan
@@ -208,7 +215,10 @@ impl Stream {
             tail: Tail::new(KEPT_TAIL),
             file,
             feed,
+            whole_to_feed: plan.whole_to_consumer,
             filter: plan.filter,
+            redaction: redactor.stream(),
+            room: Vec::new(),
         })
     }
 
@@ -238,7 +248,22 @@ impl Stream {
     }
 
     fn take(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
-        if let Some(feed) = &self.feed {
+        if let Some(feed) = self.feed.as_ref().filter(|_| self.whole_to_feed) {
+            feed.push(chunk);
+        }
+        let mut room = std::mem::take(&mut self.room);
+        let decided = self.redaction.push(chunk, &mut room);
+        let taken = self.tell(decided);
+        self.room = room;
+        taken
+    }
+
+    /// Passes on what may be seen.
+    fn tell(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        if let Some(feed) = self.feed.as_ref().filter(|_| !self.whole_to_feed) {
             feed.push(chunk);
         }
         let Some(filter) = &mut self.filter else {
@@ -265,11 +290,14 @@ impl Stream {
     }
 
     fn finish(mut self) -> (Captured, Option<CaptureError>) {
+        let mut undecided = Vec::new();
+        self.redaction.finish(&mut undecided);
+        let last = self.tell(&undecided);
         let mut held_back = Vec::new();
         if let Some(mut filter) = self.filter.take() {
             filter.finish(&mut held_back);
         }
-        let rest = self.keep(&held_back);
+        let rest = last.and(self.keep(&held_back));
         let beyond_head = self.bytes - self.head.len() as u64;
         let kept = usize::try_from(beyond_head).map_or(EXCERPT, |beyond| beyond.min(EXCERPT));
         let file = self.file.map(|file| file.finish(self.bytes, &self.tail));

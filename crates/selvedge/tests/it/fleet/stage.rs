@@ -11,9 +11,9 @@ use crate::stage::{agent, stage};
 const TTL: &str = "3000";
 
 /// A hub at work, and an environment to speak to it in.
-pub(super) struct Fleet {
-    pub(super) env: TestEnv,
-    pub(super) hub: Option<Child>,
+pub(crate) struct Fleet {
+    pub(crate) env: TestEnv,
+    pub(crate) hub: Option<Child>,
     url: String,
     /// A server's, in the place of a file.
     database: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Fleet {
 impl Fleet {
     /// A hub, a repository in the work directory, and an agent made of shell as every worker's own. The
     /// script finds the environment's root in `$root`.
-    pub(super) fn new(script: &str) -> Self {
+    pub(crate) fn new(script: &str) -> Self {
         Self::on(None, script)
     }
 
@@ -57,7 +57,7 @@ impl Fleet {
     }
 
     /// Starts the hub, at the address that it had before.
-    pub(super) fn start_hub(&mut self) {
+    pub(crate) fn start_hub(&mut self) {
         let listen = self.url.trim_start_matches("http://").to_owned();
         let (hub, url) = self.one_more_hub(&listen);
         self.hub = Some(hub);
@@ -92,7 +92,7 @@ impl Fleet {
     }
 
     /// A command that speaks to the hub.
-    pub(super) fn command(&self, args: &[&str]) -> Invocation {
+    pub(crate) fn command(&self, args: &[&str]) -> Invocation {
         self.env
             .selvedge(args)
             .env("SELVEDGE_HUB", &self.url)
@@ -100,16 +100,24 @@ impl Fleet {
             .arg(self.token())
     }
 
-    pub(super) fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).run()
     }
 
     /// A worker with a directory of its own; returns once it is connected.
-    pub(super) fn worker(&self, name: &str) -> Child {
+    pub(crate) fn worker(&self, name: &str) -> Child {
+        self.worker_with(name, &[])
+    }
+
+    /// Likewise, with more in its environment.
+    pub(crate) fn worker_with(&self, name: &str, environment: &[(&str, &str)]) -> Child {
         let workdir = self.env.root().join(name);
-        let worker = self
+        let command = self
             .env
-            .selvedge(["worker", "--name", name, "--slots", "2"])
+            .selvedge(["worker", "--name", name, "--slots", "2"]);
+        let worker = environment
+            .iter()
+            .fold(command, |command, (name, value)| command.env(name, value))
             .env("SELVEDGE_HUB", &self.url)
             .arg("--token-file")
             .arg(self.env.root().join("worker.token"))
@@ -123,7 +131,7 @@ impl Fleet {
     }
 
     /// Submits work in the repository, and gives back the task's id.
-    pub(super) fn submit(&self, check: &str, more: &[&str]) -> String {
+    pub(crate) fn submit(&self, check: &str, more: &[&str]) -> String {
         let repo = self.env.work();
         let mut args = vec!["submit", "do it", "--format", "json", "--check", check];
         args.extend(["--repo", repo.to_str().unwrap()]);
@@ -134,18 +142,18 @@ impl Fleet {
     }
 
     /// Watches a task to its end.
-    pub(super) fn watch(&self, task: &str) -> Output {
+    pub(crate) fn watch(&self, task: &str) -> Output {
         self.run(&["watch", task, "--format", "json"])
     }
 
-    pub(super) fn story(&self, task: &str) -> Value {
+    pub(crate) fn story(&self, task: &str) -> Value {
         let out = self.run(&["show", task, "--format", "json"]);
         out.assert_code(0);
         out.json()
     }
 
     /// The row of a task in the list.
-    pub(super) fn row(&self, task: &str) -> Value {
+    pub(crate) fn row(&self, task: &str) -> Value {
         let listed = self.run(&["list", "--format", "json"]).json();
         let rows = listed.as_array().unwrap();
         let row = rows.iter().find(|row| row["task_id"] == task);
@@ -153,7 +161,7 @@ impl Fleet {
     }
 
     /// How each attempt was closed.
-    pub(super) fn closings(&self, task: &str) -> Vec<String> {
+    pub(crate) fn closings(&self, task: &str) -> Vec<String> {
         let story = self.story(task);
         let attempts = story["attempts"].as_array().unwrap();
         let closing = |it: &Value| it["closing"].as_str().unwrap_or("open").to_owned();

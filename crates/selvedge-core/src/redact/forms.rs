@@ -1,0 +1,239 @@
+//! The forms in which a known value is met: as it is, and in the encodings that tools use. A form in
+//! base64 or hex may be broken into lines, as `base64` and `xxd` print it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::Reach;
+use super::sieve::KEY;
+
+/// What stands between two line breaks of an encoded text, at least, in bytes.
+const LINE: usize = 16;
+
+/// One form of a value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Form {
+    bytes: Vec<u8>,
+    /// Whether line breaks may stand in it.
+    broken: bool,
+}
+
+/// All forms of a value; some may be equal.
+pub(super) fn forms(value: &[u8]) -> Vec<Form> {
+    let mut forms: Vec<Form> = [value.to_vec(), json(value), json(&json(value))]
+        .into_iter()
+        .chain(slashed(value))
+        .chain(percent(value))
+        .map(|bytes| Form {
+            bytes,
+            broken: false,
+        })
+        .collect();
+    let encoded = (0..3)
+        .flat_map(|shift| [true, false].map(|standard| base64(value, shift, standard)))
+        .chain([true, false].map(|upper| hex(value, upper)));
+    for bytes in encoded {
+        // Where a line breaks in the key itself, what stands behind shows the rest.
+        if bytes.len() >= 2 * LINE + KEY {
+            let bytes = bytes[KEY..].to_vec();
+            forms.push(Form {
+                bytes,
+                broken: true,
+            });
+        }
+        forms.push(Form {
+            bytes,
+            broken: true,
+        });
+    }
+    forms
+}
+
+impl Form {
+    /// The bytes that show where it begins.
+    pub(super) fn key(&self) -> Option<[u8; KEY]> {
+        self.bytes.first_chunk().copied()
+    }
+
+    pub(super) fn reach(&self, text: &[u8], over: bool) -> Reach {
+        let Some(to) = self.end_in(text) else {
+            return Reach::No;
+        };
+        match to {
+            End::At(to) => Reach::Yes {
+                from: 0,
+                to,
+                on: None,
+            },
+            End::Beyond if over => Reach::No,
+            End::Beyond => Reach::Unsure,
+        }
+    }
+
+    /// Where the form that begins the text ends; nothing where the text does not begin with it.
+    fn end_in(&self, text: &[u8]) -> Option<End> {
+        if !self.broken {
+            let common = self.bytes.len().min(text.len());
+            let begins = text[..common] == self.bytes[..common];
+            return begins.then_some(if common == self.bytes.len() {
+                End::At(common)
+            } else {
+                End::Beyond
+            });
+        }
+        let (mut at, mut since_break) = (0, LINE);
+        for byte in &self.bytes {
+            if since_break >= LINE {
+                match line_break(&text[at..]) {
+                    Break::None => {}
+                    Break::Unsure => return Some(End::Beyond),
+                    // At the very beginning there is nothing to break.
+                    Break::Of(length) if at > 0 => {
+                        at += length;
+                        since_break = 0;
+                    }
+                    Break::Of(_) => return None,
+                }
+            }
+            match text.get(at) {
+                None => return Some(End::Beyond),
+                Some(found) if found == byte => at += 1,
+                Some(_) => return None,
+            }
+            since_break += 1;
+        }
+        Some(End::At(at))
+    }
+}
+
+enum End {
+    At(usize),
+    Beyond,
+}
+
+enum Break {
+    None,
+    Of(usize),
+    Unsure,
+}
+
+/// A line break at the beginning of a text, as it is or escaped.
+fn line_break(text: &[u8]) -> Break {
+    const BREAKS: [&[u8]; 4] = [b"\r\n", b"\n", br"\r\n", br"\n"];
+    for line_break in BREAKS {
+        if text.starts_with(line_break) {
+            return Break::Of(line_break.len());
+        }
+        if line_break.starts_with(text) && !text.is_empty() {
+            return Break::Unsure;
+        }
+    }
+    Break::None
+}
+
+/// As the inside of a JSON string.
+fn json(value: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(value.len());
+    for &byte in value {
+        match byte {
+            b'"' | b'\\' => escaped.extend([b'\\', byte]),
+            b'\n' => escaped.extend(br"\n"),
+            b'\r' => escaped.extend(br"\r"),
+            b'\t' => escaped.extend(br"\t"),
+            0x08 => escaped.extend(br"\b"),
+            0x0c => escaped.extend(br"\f"),
+            ..0x20 => escaped.extend(format!("\\u{byte:04x}").bytes()),
+            _ => escaped.push(byte),
+        }
+    }
+    escaped
+}
+
+/// As the inside of a JSON string by programs that escape more than they must: slashes, `<`, `>`, `&`
+/// and `'`, or all that is not ASCII.
+fn slashed(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    let text = String::from_utf8_lossy(&json(value)).into_owned();
+    forms.push(text.replace('/', "\\/").into_bytes());
+    let escape = |is_escaped: fn(char) -> bool| -> Vec<u8> {
+        let mut escaped = String::new();
+        for c in text.chars() {
+            if is_escaped(c) {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            } else {
+                escaped.push(c);
+            }
+        }
+        escaped.into_bytes()
+    };
+    forms.push(escape(|c| matches!(c, '<' | '>' | '&')));
+    forms.push(escape(|c| matches!(c, '<' | '>' | '&' | '\'')));
+    forms.push(escape(|c| !c.is_ascii()));
+    forms
+}
+
+/// As a part of a URL: by those who leave nothing but letters and digits, slashes, or the marks of `encodeURIComponent`, as they are,
+/// with digits of both cases, with `+` for a space, and with every byte encoded.
+fn percent(value: &[u8]) -> Vec<Vec<u8>> {
+    const KEPT: [&[u8]; 5] = [
+        b"",
+        b"-_.~",
+        b"-_.~/",
+        b"-_.!~*'()",
+        b"-_.!~*'();/?:@&=+$,#",
+    ];
+    let encode = |kept: &dyn Fn(u8) -> bool, upper: bool, plus: bool| -> Vec<u8> {
+        let mut encoded = Vec::new();
+        for &byte in value {
+            match byte {
+                b' ' if plus => encoded.push(b'+'),
+                byte if kept(byte) => encoded.push(byte),
+                byte if upper => encoded.extend(format!("%{byte:02X}").bytes()),
+                byte => encoded.extend(format!("%{byte:02x}").bytes()),
+            }
+        }
+        encoded
+    };
+    let mut forms = Vec::new();
+    for upper in [true, false] {
+        for kept in KEPT {
+            let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || kept.contains(&byte);
+            forms.push(encode(&is_kept, upper, false));
+        }
+        let in_a_form = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.*".contains(&byte);
+        forms.push(encode(&in_a_form, upper, true));
+        forms.push(encode(&|_| false, upper, false));
+    }
+    forms
+}
+
+/// The characters that stand for nothing but the value, when `shift` bytes of other text stand before
+/// it in the group of three that its first byte falls into.
+fn base64(value: &[u8], shift: usize, standard: bool) -> Vec<u8> {
+    let mut shifted = vec![0; shift];
+    shifted.extend_from_slice(value);
+    let encoded = if standard {
+        STANDARD_NO_PAD.encode(&shifted)
+    } else {
+        URL_SAFE_NO_PAD.encode(&shifted)
+    };
+    // A character holds six bits: those that hold some of the bytes before or after go.
+    let first = (shift * 8).div_ceil(6);
+    let last = shifted.len() * 8 / 6;
+    encoded.into_bytes().drain(first..last).collect()
+}
+
+fn hex(value: &[u8], upper: bool) -> Vec<u8> {
+    let mut digits = String::with_capacity(2 * value.len());
+    for byte in value {
+        digits.push_str(&if upper {
+            format!("{byte:02X}")
+        } else {
+            format!("{byte:02x}")
+        });
+    }
+    digits.into_bytes()
+}

@@ -1,0 +1,279 @@
+//! Redacting piece by piece. However a text is cut, what comes out is the same: a place is decided
+//! only when no byte that is still to come could decide it otherwise. What is held back meanwhile is
+//! no longer than the longest thing that is looked for.
+
+use std::sync::Arc;
+
+use aho_corasick::Input;
+
+use super::formats::{FORMATS, Run};
+use super::{Compiled, PREFIXES, Reach};
+
+/// A text that comes piece by piece.
+pub struct Stream {
+    compiled: Arc<Compiled>,
+    /// What is not decided yet.
+    held: Vec<u8>,
+    /// How much of that belongs to something that was redacted.
+    covered: usize,
+    /// What goes on behind the pieces so far, byte by byte.
+    runs: Vec<Run>,
+    /// The two bytes before `held`; zero where there are none.
+    before: [u8; 2],
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Stream({} bytes held back)", self.held.len())
+    }
+}
+
+/// Something to redact.
+struct Range {
+    /// Where its key stands.
+    key: usize,
+    from: usize,
+    to: usize,
+    what: What,
+    /// What of it goes on behind the text.
+    run: Option<Run>,
+}
+
+/// What was found.
+#[derive(Clone, Copy)]
+enum What {
+    Value(usize),
+    Format(usize),
+}
+
+/// The keys that stand at one place.
+#[derive(Clone, Copy)]
+struct Found {
+    value: Option<usize>,
+    format: Option<usize>,
+}
+
+/// All places of a text where keys stand, in order.
+struct Keys<'a> {
+    compiled: &'a Compiled,
+    text: &'a [u8],
+    value: Option<(usize, usize)>,
+    format: Option<(usize, usize)>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(compiled: &'a Compiled, text: &'a [u8]) -> Self {
+        let mut keys = Self {
+            compiled,
+            text,
+            value: None,
+            format: None,
+        };
+        (keys.value, keys.format) = (keys.value(0), keys.format(0));
+        keys
+    }
+
+    fn value(&self, from: usize) -> Option<(usize, usize)> {
+        self.compiled.sieve.find(self.text, from)
+    }
+
+    fn format(&self, from: usize) -> Option<(usize, usize)> {
+        let input = Input::new(self.text).range(from..);
+        let hit = PREFIXES.automaton.as_ref()?.find(input)?;
+        Some((hit.start(), hit.pattern().as_usize()))
+    }
+}
+
+impl Iterator for Keys<'_> {
+    type Item = (usize, Found);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let places = [self.value, self.format].into_iter().flatten();
+        let at = places.map(|(at, _)| at).min()?;
+        let here = |it: Option<(usize, usize)>| it.filter(|it| it.0 == at).map(|it| it.1);
+        let found = Found {
+            value: here(self.value),
+            format: here(self.format),
+        };
+        if found.value.is_some() {
+            self.value = self.value(at + 1);
+        }
+        if found.format.is_some() {
+            self.format = self.format(at + 1);
+        }
+        Some((at, found))
+    }
+}
+
+impl Stream {
+    pub(super) fn new(compiled: Arc<Compiled>) -> Self {
+        Self {
+            compiled,
+            held: Vec::new(),
+            covered: 0,
+            runs: Vec::new(),
+            before: [0; 2],
+        }
+    }
+
+    /// Takes the next piece, and says what of the text is decided now: often the piece itself.
+    /// `room` is where anything else is put; what it held is gone.
+    pub fn push<'a>(&mut self, piece: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+        room.clear();
+        if self.held.is_empty() && self.runs.is_empty() {
+            let (ranges, hold) = self.look(piece, false);
+            if ranges.is_empty() {
+                self.keep(piece, hold, 0);
+                return &piece[..hold];
+            }
+            self.write(piece, ranges, hold, room);
+            return room;
+        }
+        let mut text = std::mem::take(&mut self.held);
+        text.extend_from_slice(piece);
+        let seen = text.len() - piece.len();
+        self.go_on(&text, seen);
+        let (ranges, hold) = self.look(&text, false);
+        self.write(&text, ranges, hold, room);
+        room
+    }
+
+    /// The text is over: adds what was held back.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let text = std::mem::take(&mut self.held);
+        let (ranges, hold) = self.look(&text, true);
+        self.write(&text, ranges, hold, out);
+        *self = Self::new(Arc::clone(&self.compiled));
+    }
+
+    /// The name of a known value in a whole text.
+    pub(super) fn value_in(&self, text: &[u8]) -> Option<String> {
+        let (ranges, _) = self.look(text, true);
+        ranges.into_iter().find_map(|range| match range.what {
+            What::Value(needle) => Some(self.compiled.needles[needle].name.to_string()),
+            What::Format(_) => None,
+        })
+    }
+
+    /// Lets what goes on take its part of the text behind what was seen of it.
+    fn go_on(&mut self, text: &[u8], seen: usize) {
+        let mut covered = self.covered;
+        self.runs.retain_mut(|run| {
+            let taken = run.take(&text[seen..]);
+            covered = covered.max(seen + taken);
+            seen + taken == text.len()
+        });
+        self.covered = covered;
+    }
+
+    /// What is to be redacted, and up to where that is decided.
+    fn look(&self, text: &[u8], over: bool) -> (Vec<Range>, usize) {
+        let mut hold = if over {
+            text.len()
+        } else {
+            self.compiled.undecided(text)
+        };
+        let mut ranges: Vec<Range> = Vec::new();
+        for (at, found) in Keys::of(&self.compiled, text) {
+            if at >= hold {
+                break;
+            }
+            let known = ranges.len();
+            if self.behind(text, at, found, over, &mut ranges).is_none() {
+                ranges.truncate(known);
+                hold = at;
+            }
+        }
+        // What is secret only behind the held place is looked at again, with all from its key on.
+        let is_split = |range: &&Range, hold| range.key < hold && range.from >= hold;
+        while let Some(range) = ranges.iter().find(|range| is_split(range, hold)) {
+            hold = range.key;
+        }
+        ranges.retain(|range| range.key < hold);
+        (ranges, hold)
+    }
+
+    /// Adds what stands behind the keys at a place; nothing where that is not decided.
+    fn behind(
+        &self,
+        text: &[u8],
+        at: usize,
+        found: Found,
+        over: bool,
+        ranges: &mut Vec<Range>,
+    ) -> Option<()> {
+        let (rest, before) = (&text[at..], self.before(text, at));
+        let mut reached = |what, reach| match reach {
+            Reach::No => Some(()),
+            Reach::Unsure => None,
+            Reach::Yes { from, to, on } => {
+                let mut to = at + to;
+                let run = on.and_then(|mut run: Run| {
+                    to += run.take(&text[to..]);
+                    (to == text.len()).then_some(run)
+                });
+                ranges.push(Range {
+                    key: at,
+                    from: at + from,
+                    to,
+                    what,
+                    run,
+                });
+                Some(())
+            }
+        };
+        for &needle in found
+            .value
+            .map_or(&[][..], |key| &self.compiled.behind[key])
+        {
+            let reach = self.compiled.needles[needle].form.reach(rest, over);
+            reached(What::Value(needle), reach)?;
+        }
+        // The longest prefix was found; a shorter one begins there as well.
+        for &format in found.format.map_or(&[][..], |it| &PREFIXES.within[it]) {
+            let reach = FORMATS[format].reach(rest, before, over);
+            reached(What::Format(format), reach)?;
+        }
+        Some(())
+    }
+
+    /// Writes what is decided, and keeps the rest.
+    fn write(&mut self, text: &[u8], mut ranges: Vec<Range>, hold: usize, out: &mut Vec<u8>) {
+        // Those that begin at the same byte: the longest gives the name.
+        ranges.sort_by_key(|range| (range.from, std::cmp::Reverse(range.to)));
+        let mut done = self.covered;
+        for range in ranges {
+            if range.from >= done {
+                out.extend_from_slice(&text[done..range.from]);
+                let name = match range.what {
+                    What::Value(needle) => &*self.compiled.needles[needle].name,
+                    What::Format(format) => FORMATS[format].name,
+                };
+                out.extend_from_slice(b"[redacted:");
+                out.extend_from_slice(name.as_bytes());
+                out.push(b']');
+            }
+            done = done.max(range.to);
+            self.runs.extend(range.run);
+        }
+        if done < hold {
+            out.extend_from_slice(&text[done..hold]);
+        }
+        self.keep(text, hold, done);
+    }
+
+    fn keep(&mut self, text: &[u8], hold: usize, done: usize) {
+        self.before = self.before(text, hold);
+        self.held = text[hold..].to_vec();
+        self.covered = done.saturating_sub(hold);
+    }
+
+    /// The two bytes before a place.
+    fn before(&self, text: &[u8], at: usize) -> [u8; 2] {
+        match at {
+            0 => self.before,
+            1 => [self.before[1], text[0]],
+            _ => [text[at - 2], text[at - 1]],
+        }
+    }
+}

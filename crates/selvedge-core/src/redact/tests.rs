@@ -1,0 +1,357 @@
+//! However a text is cut, the same comes out; nothing of a secret is left in any form; what holds no
+//! secret is the same byte for byte.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+
+use super::{Redactor, Secret, is_secret_name, is_worth_redacting};
+
+const KEY: &str = "hunter2-Zq9/x+Vb\"7\\Lk&m n";
+const PLAIN: &str = "q7Rt5Yw2Pz8Kd4Xn";
+
+fn redactor() -> Redactor {
+    let lines = "first line of it\nsecond: 91827364\n";
+    Redactor::new(&[
+        Secret::new("DEPLOY_KEY", KEY),
+        Secret::new("PLAIN_TOKEN", PLAIN),
+        Secret::new("LINES", lines),
+        Secret::new("SHORT", "1"),
+        // Overlaps with the one before, and repeats itself.
+        Secret::new("OVERLAP", "Kd4Xnabababab"),
+    ])
+}
+
+/// What comes out of a stream that is fed these pieces.
+fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let (mut stream, mut out, mut room) = (redactor.stream(), Vec::new(), Vec::new());
+    for piece in pieces {
+        out.extend_from_slice(stream.push(piece, &mut room));
+    }
+    stream.finish(&mut out);
+    out
+}
+
+/// A value in every form that has to be found.
+fn forms(value: &str) -> Vec<String> {
+    let json = serde_json::to_string(value).unwrap();
+    let json = json.trim_matches('"').to_owned();
+    let percent = |upper: bool| -> String {
+        let encode = |byte: u8| match (byte.is_ascii_alphanumeric(), upper) {
+            (true, _) => char::from(byte).to_string(),
+            (false, true) => format!("%{byte:02X}"),
+            (false, false) => format!("%{byte:02x}"),
+        };
+        value.bytes().map(encode).collect()
+    };
+    let each = |byte: u8| format!("{byte:02x}");
+    let hex = value.bytes().map(each).collect::<Vec<_>>().concat();
+    let every = |byte: u8| format!("%{byte:02X}");
+    let mut forms = vec![
+        value.to_owned(),
+        serde_json::to_string(&json)
+            .unwrap()
+            .trim_matches('"')
+            .to_owned(),
+        json,
+        percent(true),
+        percent(false),
+        value.bytes().map(every).collect::<Vec<_>>().concat(),
+        hex.to_ascii_uppercase(),
+        hex,
+    ];
+    for (before, after) in [("", ""), ("x", "yz"), ("xy", "z"), ("xyz", "abcd")] {
+        let text = format!("{before}{value}{after}");
+        forms.push(STANDARD.encode(&text));
+        forms.push(URL_SAFE_NO_PAD.encode(&text));
+    }
+    forms
+}
+
+#[test]
+fn every_form_is_found_at_every_split_and_leaves_nothing() {
+    let redactor = redactor();
+    for (name, value) in [("DEPLOY_KEY", KEY), ("PLAIN_TOKEN", PLAIN)] {
+        for form in forms(value) {
+            let text = format!("before {form}\nbehind");
+            let whole = redactor.text(&text).into_owned();
+            assert!(
+                whole.contains(&format!("[redacted:{name}]")),
+                "{text} -> {whole}"
+            );
+            // Of base64, the neighbours' characters stay, and those that hold bits of both.
+            let left = whole.replace("before ", "").replace("\nbehind", "");
+            let left = left.replace(&format!("[redacted:{name}]"), "");
+            assert!(left.len() <= 18, "{text} -> {whole}");
+            for at in 0..=text.len() {
+                let (one, other) = text.as_bytes().split_at(at);
+                let cut = streamed(&redactor, [one, other]);
+                assert_eq!(
+                    String::from_utf8_lossy(&cut),
+                    whole,
+                    "cut at {at} of {text}"
+                );
+            }
+            let bytes = streamed(&redactor, text.as_bytes().chunks(1));
+            assert_eq!(String::from_utf8_lossy(&bytes), whole);
+        }
+    }
+}
+
+#[test]
+fn an_encoding_broken_into_lines_is_found() {
+    let value = "a-long-secret-0123456789-".repeat(6);
+    let redactor = Redactor::new(&[Secret::new("LONG", value.as_str())]);
+    for shift in 0..90 {
+        let encoded = STANDARD.encode(format!("{}{value}", "x".repeat(shift)));
+        for line_break in ["\n", "\r\n", "\\n"] {
+            let lines: Vec<&str> = (0..encoded.len())
+                .step_by(76)
+                .map(|at| &encoded[at..encoded.len().min(at + 76)])
+                .collect();
+            let text = lines.join(line_break);
+            let redacted = redactor.text(&text);
+            // The line may break within the first bytes of it.
+            let left = redacted.replace("[redacted:LONG]", "");
+            assert!(left.len() <= shift * 4 / 3 + 16, "{shift}: {redacted}");
+            let bytewise = streamed(&redactor, text.as_bytes().chunks(1));
+            assert_eq!(String::from_utf8_lossy(&bytewise), redacted);
+        }
+    }
+}
+
+#[test]
+fn secrets_that_overlap_go_together() {
+    let redactor = redactor();
+    let text = "(q7Rt5Yw2Pz8Kd4Xnabababababab)";
+    assert_eq!(redactor.text(text), "([redacted:PLAIN_TOKEN]abab)");
+}
+
+#[test]
+fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
+    let redactor = Redactor::default();
+    let long = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2";
+    let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{long}");
+    let pem =
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n+/x=\n-----END RSA PRIVATE KEY-----";
+    for (text, expect) in [
+        (
+            format!("key=sk-ant-api03-{long}!"),
+            "key=[redacted:Anthropic key]!",
+        ),
+        (format!("sk-proj-{long}"), "[redacted:OpenAI key]"),
+        (format!("\\nsk-{long}\n"), "\\n[redacted:API key]\n"),
+        (
+            format!("\u{1b}[32msk-{long}\u{1b}[0m"),
+            "\u{1b}[32m[redacted:API key]\u{1b}[0m",
+        ),
+        (format!("ghp_{long},"), "[redacted:GitHub token],"),
+        (
+            format!("github_pat_{long}_{long}"),
+            "[redacted:GitHub token]",
+        ),
+        (format!("glpat-{long}"), "[redacted:GitLab token]"),
+        (
+            "id AKIAIOSFODNN7EXAMPLE.".to_owned(),
+            "id [redacted:AWS key].",
+        ),
+        (format!("xoxb-{long}"), "[redacted:Slack token]"),
+        (format!("AIza{long}"), "[redacted:Google key]"),
+        (format!("npm_{long}"), "[redacted:npm token]"),
+        (format!("hf_{long}"), "[redacted:Hugging Face token]"),
+        (format!("slv_{long}"), "[redacted:Selvedge token]"),
+        (format!("\"{jwt}\""), "\"[redacted:JSON Web Token]\""),
+        (
+            format!("Authorization: Bearer {long}"),
+            "Authorization: Bearer [redacted:bearer token]",
+        ),
+        (
+            format!("Authorization: Bearer {jwt}"),
+            "Authorization: Bearer [redacted:bearer token]",
+        ),
+        (
+            "postgres://me:s3cret@db/x".to_owned(),
+            "postgres://me:[redacted:password]@db/x",
+        ),
+        (
+            format!("https://{long}@host/x"),
+            "https://[redacted:password]@host/x",
+        ),
+        (format!("{pem}\nrest"), "[redacted:private key]\nrest"),
+        (
+            format!("\"{}\"", pem.replace('\n', "\\n")),
+            "\"[redacted:private key]\"",
+        ),
+    ] {
+        assert_eq!(redactor.text(&text), expect);
+        for at in 0..=text.len() {
+            let (one, other) = text.as_bytes().split_at(at);
+            let cut = streamed(&redactor, [one, other]);
+            assert_eq!(
+                String::from_utf8_lossy(&cut),
+                expect,
+                "cut at {at} of {text}"
+            );
+        }
+        assert_eq!(redactor.text(expect), expect, "twice is as good as once");
+    }
+    for text in [
+        "task-0123456789abcdef0123456789abcdef",
+        "sk-learn-estimator-doc-link-description",
+        "https://docs.rs/x?q=a:b@c http://[::1]:80/ ssh://git@github.com/x",
+        "postgres://me:$PASSWORD@db https://u:[redacted:password]@h",
+        "the Bearer authentication-scheme-of-rfc-6750",
+        "eyJhbGciOiJIUzI1NiJ9 alone, AKIDEXAMPLE, AKIAIOSFODNN7EXAMPLEX",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+    ] {
+        assert_eq!(redactor.text(text), text);
+    }
+}
+
+#[test]
+fn names_and_values_are_told_apart() {
+    for name in [
+        "ANTHROPIC_API_KEY",
+        "GITHUB_TOKEN",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "GOOGLE_CREDENTIALS",
+        "npm_config_//example.org/:_authToken",
+        "CARGO_REGISTRY_TOKEN",
+    ] {
+        assert!(is_secret_name(name), "{name}");
+    }
+    for name in [
+        "PATH",
+        "PWD",
+        "MAX_THINKING_TOKENS",
+        "KEYBOARD",
+        "MONKEY",
+        "SSH_PUBLIC_KEY",
+        "TOKENIZERS_PARALLELISM",
+    ] {
+        assert!(!is_secret_name(name), "{name}");
+    }
+    for value in [
+        "hunter22",
+        "s3cr3t-value",
+        "correcthorsebatterystaple",
+        "0123456789012345",
+    ] {
+        assert!(is_worth_redacting(value.as_bytes()), "{value}");
+    }
+    for value in [
+        "1",
+        "short",
+        "postgres",
+        "12345678",
+        "/home/me/.ssh/id_rsa",
+        "~/.netrc",
+        "xxxxxxxxxxxxxxxxxx",
+    ] {
+        assert!(!is_worth_redacting(value.as_bytes()), "{value}");
+    }
+}
+
+#[test]
+fn an_event_loses_its_secrets_and_stays_one() {
+    use crate::model::Event;
+    let event = Event::CancelRequested {
+        reason: format!("because {PLAIN}"),
+    };
+    let expect = Event::CancelRequested {
+        reason: "because [redacted:PLAIN_TOKEN]".to_owned(),
+    };
+    assert_eq!(redactor().event(event).unwrap(), expect);
+    assert_eq!(
+        redactor().event(Event::Suspended).unwrap(),
+        Event::Suspended
+    );
+}
+
+/// Texts made of pieces that are, or nearly are, something to redact.
+fn texts() -> impl Strategy<Value = String> {
+    let mut pieces = forms(KEY);
+    pieces.extend(forms(PLAIN));
+    pieces.extend(forms("Kd4Xnabababab"));
+    pieces.extend(
+        [
+            "sk-ant-api03-",
+            "sk-",
+            "ghp_",
+            "://",
+            "user:",
+            "@",
+            "Bearer ",
+            "eyJ",
+            ".eyJ",
+            "AKIA",
+            "AKIAIOSFODNN7EXAMPLE",
+            "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6",
+            "-----BEGIN ",
+            "PRIVATE KEY-----",
+            "\n",
+            "\\n",
+            " ",
+            "\"",
+            "-----",
+            "END",
+            "ab",
+            "é",
+            "first line of it\nsecond: 91827364\n",
+        ]
+        .map(str::to_owned),
+    );
+    let piece = (
+        proptest::sample::select(pieces),
+        0..=100_usize,
+        0..=100_usize,
+    );
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| {
+        let cut = |(text, from, to): (String, usize, usize)| -> String {
+            let chars: Vec<char> = text.chars().collect();
+            // Half of them are whole.
+            let place = |at: usize| (at * 2).saturating_sub(50).min(100) * chars.len() / 100;
+            let (from, to) = (place(from.min(to)), place(from.max(to)));
+            if to - from < 2 {
+                text
+            } else {
+                chars[from..to].iter().collect()
+            }
+        };
+        pieces.into_iter().map(cut).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_cut_gives_the_same(text in texts(), cuts in proptest::collection::vec(0..=1000_usize, 0..6)) {
+        let redactor = redactor();
+        let whole = redactor.text(&text).into_owned();
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut * text.len() / 1000).collect();
+        places.extend([0, text.len()]);
+        places.sort_unstable();
+        let pieces = places.windows(2).map(|pair| &text.as_bytes()[pair[0]..pair[1]]);
+        let cut = streamed(&redactor, pieces);
+        prop_assert_eq!(String::from_utf8_lossy(&cut), whole.as_str());
+        for at in 0..=text.len() {
+            let (one, other) = text.as_bytes().split_at(at);
+            let cut = streamed(&redactor, [one, other]);
+            prop_assert_eq!(String::from_utf8_lossy(&cut), whole.as_str(), "cut at {}", at);
+        }
+        for value in [KEY, PLAIN, "Kd4Xnabababab"] {
+            for form in &forms(value)[..8] {
+                prop_assert!(!whole.contains(form.as_str()), "{} in {}", form, whole);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_without_a_secret_stay_as_they_are(bytes in proptest::collection::vec(any::<u8>(), 0..2000), cut in 0..2000_usize) {
+        let (one, other) = bytes.split_at(cut.min(bytes.len()));
+        prop_assert_eq!(streamed(&redactor(), [one, other]), bytes.clone());
+    }
+}

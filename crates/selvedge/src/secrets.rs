@@ -1,0 +1,142 @@
+//! Which values are secret here: our own variables that are named like it, those that settings name,
+//! what agents are handed, and what the repository's remotes are reached with. What is done about
+//! them is [`selvedge_core::redact`]'s.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec};
+use selvedge_core::redact::{Redactor, SHORTEST, Secret, is_secret_name, is_worth_redacting};
+use selvedge_engine::agents::env::{Environment, ours};
+use selvedge_engine::process::Supervisor;
+
+use crate::error::CliError;
+
+/// A git configuration longer than this names no remotes.
+const LONGEST_CONFIG: u64 = 1 << 20;
+
+/// What is redacted of a run.
+pub(crate) fn of_run(spec: &RunSpec) -> Redactor {
+    let mut secrets = of_environment(&spec.environment, &ours());
+    secrets.extend(spec.agents().flat_map(|agent| of_agent(agent, &ours())));
+    secrets.extend(of_remotes(&spec.workspace));
+    Redactor::new(&secrets)
+}
+
+/// What is redacted where checks run without an agent.
+pub(crate) fn of_checks(environment: &EnvironmentSpec, dir: &Path) -> Redactor {
+    let mut secrets = of_environment(environment, &ours());
+    secrets.extend(of_remotes(dir));
+    Redactor::new(&secrets)
+}
+
+/// What is redacted where there are no settings.
+pub(crate) fn of_ours() -> Redactor {
+    Redactor::new(&of_environment(&EnvironmentSpec::default(), &ours()))
+}
+
+/// What starts the processes of checks.
+pub(crate) fn supervisor_of_checks(environment: &EnvironmentSpec, dir: &Path) -> Supervisor {
+    Supervisor::this_program()
+        .redacting(of_checks(environment, dir))
+        .showing(&environment.checks)
+}
+
+/// Refuses a run whose commands hold a secret: they are executed as they are, and the journal would
+/// keep it.
+pub(crate) fn refuse(spec: &RunSpec) -> Result<(), CliError> {
+    let executed = RunSpec {
+        description: String::new(),
+        acceptance_criteria: None,
+        ..spec.clone()
+    };
+    let executed = serde_json::to_string(&executed).map_err(CliError::infrastructure)?;
+    match of_run(spec).value_in(&executed) {
+        None => Ok(()),
+        Some(name) => Err(CliError::usage(format!(
+            "the value of {name} stands in a command, a check or an agent's settings, where the journal would keep it"
+        ))
+        .hint("name the variable instead: \"$NAME\" in a check with --check-env NAME, or { from = \"NAME\" } for an agent")),
+    }
+}
+
+/// Our variables that hold secrets: by their names, or because settings say so.
+fn of_environment(spec: &EnvironmentSpec, ours: &Environment) -> Vec<Secret> {
+    let named = |name: &str| spec.secrets.iter().any(|it| it == name);
+    let is_secret = |name: &str, value: &OsStr| {
+        let value = value.as_bytes();
+        named(name) && value.len() >= SHORTEST || is_secret_name(name) && is_worth_redacting(value)
+    };
+    let variables = ours.iter().filter_map(|(name, value)| {
+        let name = name.to_str()?;
+        is_secret(name, value).then(|| Secret::new(name, value.as_bytes()))
+    });
+    variables.collect()
+}
+
+/// What an agent is handed: by name, or written out under a name that says what it is.
+fn of_agent(agent: &AgentSpec, ours: &Environment) -> Vec<Secret> {
+    let sources = agent.env_from.values();
+    let handed = sources.filter_map(|source| {
+        let value = ours.get(OsStr::new(source))?.as_bytes();
+        is_worth_redacting(value).then(|| Secret::new(source, value))
+    });
+    let written = agent.env.iter().filter_map(|(name, value)| {
+        let secret = is_secret_name(name) && is_worth_redacting(value.as_bytes());
+        secret.then(|| Secret::new(name, value.as_bytes()))
+    });
+    handed.chain(written).collect()
+}
+
+/// The passwords in the addresses of a repository's remotes.
+fn of_remotes(dir: &Path) -> Vec<Secret> {
+    let config = dir.join(".git/config");
+    let is_small = std::fs::metadata(&config).is_ok_and(|it| it.len() <= LONGEST_CONFIG);
+    let Some(Ok(text)) = is_small.then(|| std::fs::read_to_string(&config)) else {
+        return Vec::new();
+    };
+    let passwords = text.lines().filter_map(|line| {
+        let (_, address) = line.split_once("://")?;
+        let (user, _) = address.split_once('@')?;
+        let secret = user.split_once(':').map_or(user, |(_, password)| password);
+        is_worth_redacting(secret.as_bytes()).then(|| Secret::new("remote", secret))
+    });
+    passwords.collect()
+}
+
+/// Our variables that are named like secrets, and whether their values are redacted: an ordinary word or
+/// a path would be found in too many other places.
+pub(crate) fn named_like_secrets() -> Vec<(String, bool)> {
+    let ours = ours();
+    let names = ours.iter().filter_map(|(name, value)| {
+        let name = name.to_str().filter(|name| is_secret_name(name))?;
+        Some((name.to_owned(), is_worth_redacting(value.as_bytes())))
+    });
+    names.collect()
+}
+
+/// Redacts what is written, one message a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Redacting<W> {
+    to: W,
+    redactor: Redactor,
+}
+
+impl<W> Redacting<W> {
+    pub(crate) fn new(to: W, redactor: Redactor) -> Self {
+        Self { to, redactor }
+    }
+}
+
+impl<W: Write> Write for Redacting<W> {
+    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
+        self.to.write_all(&self.redactor.bytes(message))?;
+        Ok(message.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
