@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use selvedge_core::fleet::{HubMessage, Lease, TaskAssign};
 use selvedge_core::model::Task;
+use selvedge_store::fault;
 use selvedge_store::hub::{Change, Granted};
 use tokio::time::timeout;
 
@@ -25,6 +26,9 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         }
         match hub.store.grant(wants).await {
             Ok(granted) => {
+                if !granted.is_empty() {
+                    fault::reached("hub.grant.committed");
+                }
                 for granted in granted {
                     offer(&hub, granted).await;
                 }
@@ -64,6 +68,7 @@ async fn offer(hub: &Hub, granted: Granted) {
     };
     let message = HubMessage::TaskAssign(Box::new(assign));
     if hub.sessions.offer(&granted.worker, key, message) {
+        fault::reached("hub.offer.sent");
         hub.changed(row.task_id);
         return;
     }

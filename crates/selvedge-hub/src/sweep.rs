@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::fleet::TaskState;
+use selvedge_store::fault;
 use tokio::time::{Instant, sleep};
 
 use crate::hub::Hub;
@@ -35,6 +36,9 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         let quiet = now.0 < quiet_until;
         match hub.store.sweep(quiet).await {
             Ok(swept) => {
+                if !swept.is_empty() {
+                    fault::reached("hub.sweep.committed");
+                }
                 for row in swept {
                     if row.lease.state != TaskState::Queued || row.lease.losses > 0 {
                         row.lease

@@ -6,6 +6,7 @@
 #[cfg(feature = "contract")]
 pub mod contract;
 mod error;
+pub mod fault;
 #[cfg(feature = "hub")]
 pub mod hub;
 mod journal;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, put};
 use futures_util::stream;
+use selvedge_store::fault;
 use selvedge_store::hub::BlobState;
 
 use super::tasks::{Bodied, bytes};
@@ -108,25 +109,22 @@ async fn append(
             format!("a blob may have {} bytes", hub.settings.blob_limit),
         ));
     }
-    Ok(
-        match hub
-            .store
-            .append(hash, offset, total, chunk.to_vec())
-            .await?
-        {
-            BlobState::Whole { .. } => StatusCode::NO_CONTENT.into_response(),
-            BlobState::Part { offset } => {
-                (StatusCode::NO_CONTENT, [(OFFSET, offset.to_string())]).into_response()
-            }
-            BlobState::Elsewhere { offset } => {
-                let refused = Refused::conflict(format!("the next byte is {offset}"));
-                ([(OFFSET, offset.to_string())], refused).into_response()
-            }
-            BlobState::WrongHash | BlobState::Missing => {
-                Refused::field("hash", "the bytes are not those of this name").into_response()
-            }
-        },
-    )
+    let kept = hub.store.append(hash, offset, total, chunk.to_vec());
+    let kept = kept.await?;
+    fault::reached("hub.blob.kept");
+    Ok(match kept {
+        BlobState::Whole { .. } => StatusCode::NO_CONTENT.into_response(),
+        BlobState::Part { offset } => {
+            (StatusCode::NO_CONTENT, [(OFFSET, offset.to_string())]).into_response()
+        }
+        BlobState::Elsewhere { offset } => {
+            let refused = Refused::conflict(format!("the next byte is {offset}"));
+            ([(OFFSET, offset.to_string())], refused).into_response()
+        }
+        BlobState::WrongHash | BlobState::Missing => {
+            Refused::field("hash", "the bytes are not those of this name").into_response()
+        }
+    })
 }
 
 /// `bytes 0-9/20`: the offset and the total, if they fit a body of that length.

@@ -14,6 +14,7 @@ use selvedge_core::fleet::{
 };
 use selvedge_core::lease::Review;
 use selvedge_core::model::{Outcome, Task, TaskId};
+use selvedge_store::fault;
 use selvedge_store::hub::{Answer, Change, ListFilter, NewTask, Submitted, TaskView};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -135,6 +136,7 @@ async fn take(
             ));
         }
     };
+    fault::reached("hub.submit.committed");
     hub.changed(task_id);
     hub.wake.notify_one();
     if let Some(reason) = hub.sessions.unplaceable(&labels) {
@@ -288,6 +290,7 @@ pub(super) async fn cancel(
         reason: asked.reason,
     };
     changed(&hub, id(&task)?, change).await?;
+    fault::reached("hub.cancel.committed");
     Ok((
         StatusCode::ACCEPTED,
         Json(shown(&hub, &caller, &task).await?),

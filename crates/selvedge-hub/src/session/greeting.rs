@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use selvedge_core::fleet::{Held, HeldAnswer, HeldVerdict, Hello, HubMessage, TaskState};
 use selvedge_core::lease::Fence;
 use selvedge_core::model::TaskId;
+use selvedge_store::fault;
 use selvedge_store::hub::{Answer, Change, HubStoreError, Identity, ListFilter};
 
 use crate::hub::Hub;
@@ -51,7 +52,9 @@ pub(super) async fn verdict(
     change: Change,
 ) -> Result<HeldVerdict, HubStoreError> {
     let ttl = hub.settings.timing.ttl().as_millis();
-    Ok(match hub.store.change(task, change).await? {
+    let verdict = hub.store.change(task, change).await?;
+    fault::reached("hub.renew.committed");
+    Ok(match verdict {
         Some(verdict) if verdict.answer == Answer::Done => HeldVerdict::Keep {
             expires_in_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
             next_seq: verdict.row.entry_seq + 1,

@@ -9,6 +9,7 @@ use selvedge_core::fleet::{
 };
 use selvedge_core::lease::Fence;
 use selvedge_core::model::{Closing, TaskId};
+use selvedge_store::fault;
 use selvedge_store::hub::{Answer, Change, Entry, HubStoreError, Step, Verdict};
 
 use super::greeting;
@@ -36,8 +37,11 @@ pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
 pub(super) fn answer(hub: Arc<Hub>, seat: Seat, message: WorkerMessage) -> Answering {
     match message {
         WorkerMessage::TaskAccept { lease } => Box::pin(async move {
+            fault::reached("hub.accept.before");
             let change = Change::Accept(fence(&lease));
-            simple(&hub, &lease, change).await
+            let told = simple(&hub, &lease, change).await;
+            fault::reached("hub.accept.committed");
+            told
         }),
         WorkerMessage::TaskDecline { lease, reason } => Box::pin(async move {
             tracing::info!(task = %lease.task_id, worker = seat.worker(), reason, "declined");
@@ -135,7 +139,10 @@ async fn write(hub: Arc<Hub>, mut entry: Entry) -> Vec<HubMessage> {
         }
     }
     let activity = std::mem::take(&mut entry.header.activity);
+    let (before, committed) = points(&entry.step);
+    before.into_iter().for_each(fault::reached);
     let verdict = hub.change(task, Change::Entry(Box::new(entry))).await;
+    committed.into_iter().for_each(fault::reached);
     if let Ok(Some(Verdict {
         answer: Answer::Done,
         ..
@@ -144,6 +151,19 @@ async fn write(hub: Arc<Hub>, mut entry: Entry) -> Vec<HubMessage> {
         hub.progress(task, activity);
     }
     told(key, seq, verdict)
+}
+
+/// Where a fault test may end us around an entry's commit.
+fn points(step: &Step) -> (Option<&'static str>, Option<&'static str>) {
+    match step {
+        Step::Begin(_) => (
+            Some("hub.begin_run.before"),
+            Some("hub.begin_run.committed"),
+        ),
+        Step::Close { .. } => (Some("hub.report.before"), Some("hub.report.committed")),
+        Step::Complete { .. } => (Some("hub.complete.before"), Some("hub.complete.committed")),
+        Step::Progress | Step::Release { .. } => (None, None),
+    }
 }
 
 /// What a message asks the store to write.

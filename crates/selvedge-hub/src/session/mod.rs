@@ -17,6 +17,7 @@ use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
 use futures_util::{SinkExt, StreamExt};
 use selvedge_core::fleet::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
+use selvedge_store::fault;
 use selvedge_store::hub::Identity;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -188,5 +189,8 @@ async fn send(
     message: &HubMessage,
 ) -> Result<(), axum::Error> {
     let text = serde_json::to_string(message).map_err(axum::Error::new)?;
-    sink.send(Message::text(text)).await
+    fault::reached("hub.answer.before");
+    let sent = sink.send(Message::text(text)).await;
+    fault::reached("hub.answer.sent");
+    sent
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::change::{Answer, Change, Entry, JournalLine, Step, StoredRun, Written};
+use super::planted;
 use super::rows::TaskRow;
 
 /// SHA-256.
@@ -58,6 +59,9 @@ impl Draft<'_> {
                 let fence = Fence { epoch, token };
                 self.step(Input::GiveUp(fence, LossReason::Forgotten))
             }
+            Change::Cancel { .. } if planted::reopened(self.row, &mut self.written) => {
+                Ok(Answer::Done)
+            }
             Change::Cancel { by, reason } => self.step(Input::Cancel { by, reason }),
             Change::Review {
                 by,
@@ -84,6 +88,7 @@ impl Draft<'_> {
         let decision = decide(&self.row.lease, input, self.now, self.rules)
             .map_err(|refusal| told(refusal, self.row.lease.state))?;
         self.written.row |= decision.lease != self.row.lease;
+        let mut cut_off = None;
         for event in decision.events {
             self.row.log_seq += 1;
             match &event {
@@ -95,11 +100,19 @@ impl Draft<'_> {
                 LeaseEvent::RunClosed {
                     run_number,
                     closing,
-                } => self.written.closed.push((*run_number, *closing)),
+                } => {
+                    self.written.closed.push((*run_number, *closing));
+                    cut_off = Some(*run_number);
+                }
+                LeaseEvent::LeaseLost { .. } | LeaseEvent::Completed { .. } => {
+                    self.written.cut_off.extend(cut_off);
+                }
                 _ => {}
             }
             self.row.updated_at = self.now;
-            self.written.log.push((self.row.log_seq, event));
+            if !planted::unlogged(&event) {
+                self.written.log.push((self.row.log_seq, event));
+            }
         }
         self.row.lease = decision.lease;
         match decision.accepted {
@@ -110,18 +123,20 @@ impl Draft<'_> {
 
     fn entry(&mut self, entry: Entry, stored: Option<StoredRun>) -> Result<Answer, Answer> {
         let header = &entry.header;
-        let fence = Fence {
+        let mut fence = Fence {
             epoch: header.lease.lease_epoch,
             token: header.lease.lease_token.clone(),
         };
         if self.row.lease.is_latest(&fence) && header.seq <= self.row.entry_seq {
             return self.again(&entry.step, stored);
         }
-        if !self.row.lease.is_held_by(&fence) {
+        let held = self.row.lease.is_held_by(&fence);
+        let mistaken = !held && planted::taken_for_holder(self.row, &mut fence, &entry.step);
+        if !held && !mistaken {
             return Err(self.too_late(entry, &fence));
         }
         let next = self.row.entry_seq + 1;
-        if header.seq != next {
+        if header.seq != next && !mistaken {
             return Err(refused(
                 RefusalCode::Gap,
                 &format!("entry {next} comes first"),
@@ -131,7 +146,11 @@ impl Draft<'_> {
         let same = same(&entry.step, stored);
         match entry.step {
             Step::Progress => {}
-            Step::Begin(run_number) => drop(self.step(Input::BeginRun(fence, run_number))?),
+            Step::Begin(run_number) => {
+                let cancel = planted::forgotten_cancel(self.row);
+                self.step(Input::BeginRun(fence, run_number))?;
+                self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
+            }
             Step::Close {
                 run_number,
                 closing,
@@ -143,8 +162,9 @@ impl Draft<'_> {
                     closing,
                     stored: same,
                 })?;
-                if let (Some(body), None) = (report, same) {
+                if let (Some(mut body), None) = (report, same) {
                     let digest = digest(&body);
+                    planted::altered(&mut body);
                     self.written
                         .reports
                         .push((run_number, fence.epoch, digest, body));
@@ -174,7 +194,7 @@ impl Draft<'_> {
             }
         }
         self.append(&entry.header.events)?;
-        self.written.costs = entry.header.costs;
+        self.written.costs = planted::counted(entry.header.costs);
         self.written.files = entry.header.files;
         self.row.entry_seq = next;
         self.written.row = true;

@@ -2,7 +2,7 @@
 
 use selvedge_core::fleet::{CostEntry, Entry as Header, FileRef, RefusalCode};
 use selvedge_core::lease::{Fence, LeaseEvent, Review};
-use selvedge_core::model::{Closing, Outcome};
+use selvedge_core::model::{Closing, Cost, Outcome, Usage};
 use serde_json::Value;
 
 use super::rows::TaskRow;
@@ -166,10 +166,23 @@ pub struct Written {
     pub journal: Vec<JournalLine>,
     /// Costs.
     pub costs: Vec<CostLine>,
+    /// Runs that were cut off: what they cost is not known, unless their worker has told it.
+    pub cut_off: Vec<u32>,
     /// Files.
     pub files: Vec<FileLine>,
     /// The result: the worker's id, and the body.
     pub result: Option<(String, String)>,
     /// Whether the task's row changed.
     pub row: bool,
+}
+
+/// The line of a run that was cut off: as its next worker would write it.
+pub(crate) fn cut_off(run_number: u32) -> CostLine {
+    CostLine {
+        run_number,
+        call_id: "lost".to_owned(),
+        cost: Cost::UNKNOWN,
+        usage: Usage::default(),
+        model: None,
+    }
 }

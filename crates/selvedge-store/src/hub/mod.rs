@@ -11,6 +11,7 @@ mod board;
 mod change;
 mod error;
 mod overview;
+mod planted;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rows;

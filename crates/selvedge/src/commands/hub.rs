@@ -12,6 +12,7 @@ use selvedge_core::config::nearest;
 use selvedge_core::fleet::{Scope, Timing};
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
 use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, dashboard, mint, run};
+use selvedge_store::fault;
 use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, Settings, SqliteHub};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -58,6 +59,7 @@ async fn serve(
     tls: Option<tokio_rustls::TlsAcceptor>,
 ) -> Result<u8, CliError> {
     let store = open(args, &settings).await?;
+    fault::reached("hub.start.opened");
     first_token(args, store.as_ref()).await?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         CliError::infrastructure(format!("cannot listen at {}: {error}", args.listen))

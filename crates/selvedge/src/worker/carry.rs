@@ -9,6 +9,7 @@ use selvedge_core::fleet::{TaskAssign, TaskResult};
 use selvedge_core::machine::{Control, Input, State, evolve};
 use selvedge_core::model::{Outcome, RunId, RunSpec, TaskId, Timestamp};
 use selvedge_engine::{DriveError, Driver, Site, Stop};
+use selvedge_store::fault;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -184,6 +185,7 @@ impl Porter {
             self.desk.with(move |it| it.seed(id, &rows)).await?;
             events = fetched.events;
             inherited.is_so = true;
+            fault::reached("worker.journal.fetched");
         }
         let mut state = State::default();
         for event in &events {
@@ -215,6 +217,11 @@ impl Porter {
             for note in &inherited.notes {
                 tap.note(note.clone());
             }
+        }
+        if fault::planted("charge_crashes") && run.open_attempt().is_some() {
+            let mut spec = (*run.spec).clone();
+            spec.max_verification_retries = spec.max_verification_retries.saturating_sub(1);
+            run.spec = Arc::new(spec);
         }
         let first = if run.finished {
             None
@@ -265,6 +272,7 @@ impl Porter {
             let dead = launch::prove_dead(site, run_id).await;
             dead.map_err(|error| Halt::NotNow(error.plainly()))?;
         }
+        tell("drive_began", lane);
         let (wish, stop) = watch::channel(None);
         let mut driver = Driver {
             sink: stream,
@@ -283,11 +291,12 @@ impl Porter {
         drop(driver);
         site.agents.retire().await;
         site.checks.retire().await;
-        match driven {
+        let driven = match driven {
             Some(Ok(state)) => Ok(state),
             Some(Err(DriveError::Fenced)) => Err(Halt::Fenced),
             Some(Err(error)) => Err(Halt::NotNow(error.to_string())),
             None => {
+                fault::reached("worker.fenced");
                 // What was dropped is ended by its supervisors: seen to be so before anything else begins.
                 // Without the sweep: by now the run may be at work again, with another worker of this machine.
                 if let Err(error) = launch::wait_for_end(site).await {
@@ -295,7 +304,9 @@ impl Porter {
                 }
                 Err(Halt::Fenced)
             }
-        }
+        };
+        tell("drive_ended", lane);
+        driven
     }
 
     /// Passes wishes on for as long as the run goes on.
@@ -363,6 +374,14 @@ impl Porter {
             Err(Halt::Fenced)
         }
     }
+}
+
+/// What the fault tests hold against what other workers tell: from when to when a task was at work here.
+fn tell(what: &str, lane: &Lane) {
+    let key = lane.key();
+    fault::note(
+        || serde_json::json!({"what": what, "task": key.task_id, "epoch": key.lease_epoch}),
+    );
 }
 
 fn lost(lane: &Lane) -> Left {

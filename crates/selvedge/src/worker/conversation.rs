@@ -7,6 +7,8 @@ use futures_util::StreamExt;
 use selvedge_core::fleet::{
     HeldAnswer, HeldVerdict, HubMessage, LeaseKey, RefusalCode, Timing, WorkerMessage,
 };
+use selvedge_store::fault;
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
@@ -208,6 +210,9 @@ impl<'a> Conversation<'a> {
         let Some(lane) = self.identity.lanes.get(key) else {
             return;
         };
+        fault::note(
+            || json!({"what": "acked", "task": key.task_id, "epoch": key.lease_epoch, "seq": seq}),
+        );
         lane.change(|standing| {
             if seq == 0 && standing.accepted {
                 // Said twice; the fence may have been moved since.
@@ -221,6 +226,7 @@ impl<'a> Conversation<'a> {
                 standing.next_seq = standing.next_seq.max(seq.saturating_add(1));
             }
         });
+        fault::reached("worker.entry.acknowledged");
     }
 
     fn refused(&self, key: LeaseKey, seq: u64, code: RefusalCode, detail: &str) {

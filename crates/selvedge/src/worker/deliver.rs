@@ -4,9 +4,9 @@ use selvedge_core::fleet::{TaskAssign, TaskResult};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Deliver, Outcome};
 
+use super::files::kept;
 use super::place::Place;
 use super::pump::Upload;
-use super::stream::kept;
 
 /// The result, with what was made as a patch, and as a branch where that is wanted.
 pub(super) fn delivered(

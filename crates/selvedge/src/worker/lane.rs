@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use selvedge_core::fleet::{Held, Lease, LeaseKey};
+use selvedge_store::fault;
 use tokio::sync::{Notify, watch};
 
 /// How a lease stands.
@@ -136,7 +137,7 @@ impl Lane {
                 if standing.next_seq > seq {
                     return true;
                 }
-                standing.fence_at
+                standing.fence_at.filter(|_| !fault::planted("no_fence"))
             };
             let now = Instant::now();
             match fence {

@@ -9,6 +9,7 @@ mod carry;
 mod conversation;
 mod deliver;
 mod desk;
+mod files;
 mod lane;
 mod link;
 mod place;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::fleet::{Hello, LeaseKey, SESSION_VERSION, TaskAssign, WorkerMessage};
 use selvedge_core::model::exit_code;
+use selvedge_store::fault;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -312,6 +314,7 @@ impl Worker {
             let message = WorkerMessage::TaskDecline { lease, reason };
             return self.link.send(connection, &message).await;
         }
+        fault::reached("worker.offer.taken");
         let lane = Lane::new(lease.clone(), 0, 0);
         lane.change(|standing| standing.fence_at = Some(asked));
         self.lanes.add(Arc::clone(&lane));
@@ -319,6 +322,7 @@ impl Worker {
         self.begin(assign, lane);
         let message = WorkerMessage::TaskAccept { lease };
         self.link.send(connection, &message).await;
+        fault::reached("worker.accept.sent");
     }
 
     fn begin(&mut self, assign: TaskAssign, lane: Arc<Lane>) {
@@ -392,5 +396,6 @@ async fn carried(porter: Porter, pump: Pump, assign: TaskAssign, lane: Arc<Lane>
         pumping.abort();
     }
     porter.forget(id).await;
+    fault::reached("worker.task.forgotten");
     left
 }

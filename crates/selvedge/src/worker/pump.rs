@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::fleet::FileRef;
-use selvedge_store::OutboxEntry;
+use selvedge_store::{OutboxEntry, fault};
 use serde::{Deserialize, Serialize};
 
 use super::desk::{Desk, DeskError};
@@ -86,7 +86,7 @@ impl Pump {
         let uploads: Vec<Upload> = serde_json::from_str(&entry.files).unwrap_or_default();
         for upload in uploads {
             match self.hub.upload(&upload.path, &upload.file).await {
-                Ok(()) => {}
+                Ok(()) => fault::reached("worker.file.uploaded"),
                 Err(error) if error.passes() => {
                     tokio::time::sleep(PAUSE).await;
                     return false;
@@ -97,6 +97,7 @@ impl Pump {
             }
         }
         self.link.send_text(connection, entry.message).await;
+        fault::reached("worker.entry.sent");
         true
     }
 

@@ -4,30 +4,28 @@
 //! done only once the hub has it too: no agent starts under a number that another worker might be given.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::fleet::{Entry, FileRef, TaskResult, WorkerMessage};
+use selvedge_core::fleet::{Entry, TaskResult, WorkerMessage};
 use selvedge_core::machine::State;
-use selvedge_core::model::{Envelope, Report, SessionOutcome, TreeId};
-use selvedge_engine::workspace::{self, DiffOptions, Workspace};
+use selvedge_core::model::{Envelope, Report};
+use selvedge_engine::workspace::Workspace;
 use selvedge_engine::{Appended, EventSink, SinkError};
-use selvedge_store::OutboxEntry;
+use selvedge_store::{OutboxEntry, fault};
 use tokio::sync::Mutex;
 
 use super::activity::Tap;
 use super::desk::Desk;
+use super::files::{Trees, outputs, upload};
 use super::lane::Lane;
 use super::pump::{Upload, WINDOW};
 use super::split::{Draft, Kind, Told};
-use crate::fleet::file_ref;
 
 /// How often what is going on is sent.
 const BATCH: Duration = Duration::from_millis(100);
-/// The largest patch that is kept.
-const LARGEST_PATCH: usize = 64 * 1024 * 1024;
 
 /// What ends a task's stream.
 #[derive(Debug, Clone)]
@@ -124,6 +122,7 @@ impl Stream {
 
     /// Ends the stream, and returns once the hub has it; `false` when the lease was over before.
     pub(super) async fn end(&self, last: Last, files: Vec<Upload>) -> Result<bool, Failure> {
+        fault::reached("worker.complete.before");
         let mut inner = self.inner.lock().await;
         let mut entry = self.entry(&mut inner);
         if let Some(batch) = self.tap.take() {
@@ -159,8 +158,11 @@ impl Stream {
         if !written.await? {
             return Ok(false);
         }
+        fault::reached("worker.complete.written");
         self.lane.wrote(seq, 0);
-        Ok(self.lane.has(seq).await)
+        let known = self.lane.has(seq).await;
+        fault::reached("worker.complete.acknowledged");
+        Ok(known)
     }
 
     fn entry(&self, inner: &mut Inner) -> Entry {
@@ -206,10 +208,15 @@ impl Stream {
         if !self.write(expected_seq, journal, entries, open).await? {
             return Ok(Appended::Fenced);
         }
-        match barrier {
-            Some(seq) if !self.lane.has(seq).await => Ok(Appended::Fenced),
-            _ => Ok(Appended::Committed),
+        let Some(seq) = barrier.filter(|_| !fault::planted("start_before_begin")) else {
+            return Ok(Appended::Committed);
+        };
+        fault::reached("worker.begin_run.written");
+        if !self.lane.has(seq).await {
+            return Ok(Appended::Fenced);
         }
+        fault::reached("worker.begin_run.acknowledged");
+        Ok(Appended::Committed)
     }
 
     async fn write(
@@ -220,7 +227,12 @@ impl Stream {
         open: u32,
     ) -> Result<bool, Failure> {
         let mut rows = Vec::new();
+        let mut reports = false;
         for (entry, kind, uploads) in entries {
+            if let Kind::SubmitReport { run_number, report } = &kind {
+                reports = true;
+                tell_of_report(&entry, *run_number, report);
+            }
             rows.push(OutboxEntry {
                 seq: entry.seq,
                 message: serde_json::to_string(&message(entry, kind)?)?,
@@ -236,6 +248,10 @@ impl Stream {
             .with(move |it| it.append(key, after, &journal, &rows, open))
             .await?;
         if written {
+            fault::reached("worker.entry.written");
+            if reports {
+                fault::reached("worker.report.written");
+            }
             self.lane.wrote(last, open);
         }
         Ok(written)
@@ -324,71 +340,13 @@ fn message(entry: Entry, kind: Kind) -> Result<WorkerMessage, serde_json::Error>
     })
 }
 
-fn outputs(session: Option<&SessionOutcome>, report: Option<&Report>) -> Vec<String> {
-    let transcript = session.and_then(|it| it.transcript.as_ref());
-    let checks = report.iter().flat_map(|it| &it.checks);
-    let checks = checks.filter_map(|it| it.output_ref.as_ref());
-    transcript
-        .into_iter()
-        .chain(checks)
-        .map(|it| it.file.clone())
-        .collect()
-}
-
-/// A file as it will be uploaded; none when it is not there.
-pub(super) fn upload(name: &str, path: &Path) -> Option<Upload> {
-    let file: FileRef = file_ref(name, path).ok()?;
-    Some(Upload {
-        path: path.to_owned(),
-        file,
-    })
-}
-
-struct Trees {
-    start: Option<TreeId>,
-    from: Option<TreeId>,
-    tree: Option<TreeId>,
-}
-
-impl Trees {
-    /// The attempt's patch, and its tree as a pack. What cannot be made is left out: without it the next
-    /// worker begins from a fresh clone.
-    fn files(&self, workspace: &Workspace, number: u32, run_dir: &Path) -> Vec<Upload> {
-        let Some(tree) = &self.tree else {
-            return Vec::new();
-        };
-        let parsed = |tree: &TreeId| workspace::TreeId::parse(tree.as_str()).ok();
-        let (Some(to), start) = (parsed(tree), self.start.as_ref().and_then(parsed)) else {
-            return Vec::new();
-        };
-        let mut files = Vec::new();
-        let options = DiffOptions {
-            max_bytes: LARGEST_PATCH,
-            ..DiffOptions::default()
-        };
-        if let Some(from) = self.from.as_ref().and_then(parsed)
-            && let Ok(diff) = workspace.diff(&from, &to, options)
-        {
-            files.extend(kept(
-                &format!("attempt-{number}.patch"),
-                &diff.bytes,
-                run_dir,
-            ));
-        }
-        if let Ok(pack) = workspace.pack(&to, start.as_ref()) {
-            let name = format!("tree/{tree}");
-            let path = run_dir.join(format!("tree-{tree}.pack"));
-            if std::fs::write(&path, pack).is_ok() {
-                files.extend(upload(&name, &path));
-            }
-        }
-        files
-    }
-}
-
-/// Writes a file into the run's directory, to be uploaded under its name.
-pub(super) fn kept(name: &str, bytes: &[u8], run_dir: &Path) -> Option<Upload> {
-    let path = run_dir.join(name);
-    std::fs::write(&path, bytes).ok()?;
-    upload(name, &path)
+/// The fault tests hold what the hub keeps against this, byte for byte.
+fn tell_of_report(entry: &Entry, run: u32, report: &Report) {
+    fault::note(|| {
+        let body = serde_json::to_value(report).unwrap_or_default().to_string();
+        serde_json::json!({
+            "what": "report", "task": entry.lease.task_id, "epoch": entry.lease.lease_epoch,
+            "seq": entry.seq, "run": run, "body": body,
+        })
+    });
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::fault;
 use crate::hub::error::HubStoreError;
 
 pub(super) const MIGRATIONS: &[&str] = &[
@@ -44,6 +45,9 @@ pub(super) fn to_write(path: &Path) -> Result<Connection, HubStoreError> {
     db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     migrate(&db)?;
+    if fault::planted("no_sync") {
+        db.pragma_update(None, "synchronous", "OFF")?;
+    }
     Ok(db)
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::columns::{self, Kept, VIEW, damaged, parsed};
 use super::desk::Desk;
 use super::{SqliteHub, board, read, reports};
+use crate::fault;
 use crate::hub::apply::apply;
 use crate::hub::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
 use crate::hub::change::{Change, Verdict};
@@ -154,7 +155,9 @@ impl Queue for SqliteHub {
 }
 
 fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubStoreError> {
-    if let Some((key, hash)) = &task.idempotency {
+    let keyed = task.idempotency.as_ref();
+    let keyed = keyed.filter(|_| !fault::planted("forget_keys"));
+    if let Some((key, hash)) = keyed {
         let mut query = db.prepare_cached(
             "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
              WHERE i.tenant = ?1 AND key = ?2",
@@ -177,7 +180,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubSto
         return Ok(Submitted::IdTaken);
     }
     let number = insert(db, task, now)?;
-    if let Some((key, hash)) = &task.idempotency {
+    if let Some((key, hash)) = keyed {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![task.tenant, key, hash, number, now])?;
     }
@@ -235,6 +238,9 @@ fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>
         let Some(kept) = db.take(parsed(&id)?)? else {
             continue;
         };
+        if kept.row.lease.epoch > 0 && fault::planted("forget_requeued") {
+            continue;
+        }
         granted.extend(give(db, kept, &want.worker, now, rules)?);
     }
     Ok(granted)
@@ -248,6 +254,9 @@ fn give(
     rules: &Rules,
 ) -> Result<Option<Granted>, HubStoreError> {
     let token = Uuid::new_v4().simple().to_string();
+    if fault::planted("double_grant") {
+        kept.row.lease.epoch = kept.row.lease.epoch.saturating_sub(1);
+    }
     let input = Input::Grant {
         worker: worker.to_owned(),
         token: token.clone(),

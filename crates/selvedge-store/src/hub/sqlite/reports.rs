@@ -7,7 +7,7 @@ use selvedge_core::model::{Closing, TaskId};
 
 use super::SqliteHub;
 use super::columns::{closing, damaged, word};
-use crate::hub::change::{JournalLine, StoredRun, Written};
+use crate::hub::change::{self, JournalLine, StoredRun, Written};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{Completion, ReportRow, RunRow};
 use crate::hub::traits::{Answered, Reports};
@@ -90,6 +90,22 @@ pub(super) fn write(
             word(line.cost.source),
             line.usage.tokens_in(),
             line.usage.tokens_out(),
+            body
+        ])?;
+    }
+    for run_number in &written.cut_off {
+        let line = change::cut_off(*run_number);
+        let body = serde_json::to_string(&line).map_err(damaged)?;
+        db.prepare_cached(
+            "INSERT INTO cost SELECT ?1, ?2, ?3, ?4, NULL, ?5, 0, 0, ?6
+             WHERE NOT EXISTS (SELECT 1 FROM cost WHERE task_no = ?1 AND run_number = ?2)",
+        )?
+        .execute(params![
+            task_no,
+            run_number,
+            line.call_id,
+            now,
+            word(line.cost.source),
             body
         ])?;
     }

@@ -7,6 +7,7 @@ use rusqlite::{Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::desk::Desk;
+use crate::fault;
 use crate::hub::error::HubStoreError;
 
 /// Writes that may wait; whoever comes then waits outside.
@@ -109,5 +110,8 @@ fn try_commit(db: &Desk, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError
     for job in batch {
         job.run(db)?;
     }
-    Ok(transaction.commit()?)
+    fault::reached("hub.commit.before");
+    transaction.commit()?;
+    fault::reached("hub.commit.after");
+    Ok(())
 }

@@ -1,0 +1,54 @@
+//! 9: the verification budget that is spent is the number of completed verification runs; crashes
+//! neither consume nor refund it.
+
+use crate::history::{History, Task};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        found.extend(
+            of_task(task)
+                .into_iter()
+                .map(|what| format!("{id}: {what}")),
+        );
+        let submitted = history
+            .submits
+            .iter()
+            .find(|submit| Some(submit.key.as_str()) == task.key());
+        if let Some(submit) = submitted.filter(|it| it.max_attempts != task.max_attempts) {
+            found.push(format!(
+                "{id}: may have {} attempts, and was given {}",
+                submit.max_attempts, task.max_attempts
+            ));
+        }
+    }
+    found
+}
+
+fn of_task(task: &Task) -> Vec<String> {
+    let mut found = Vec::new();
+    let closed = |run: &&crate::history::Run| run.closing.as_deref() == Some("report");
+    let completed = task.runs.iter().filter(closed).count();
+    let spent = usize::try_from(task.reports_counted).unwrap_or(usize::MAX);
+    let most = usize::try_from(task.max_attempts).unwrap_or(usize::MAX);
+    if spent != completed {
+        found.push(format!(
+            "{spent} reports are charged, {completed} runs were verified"
+        ));
+    }
+    if spent > most {
+        found.push(format!("{spent} reports are charged, of {most}"));
+    }
+    if task.outcome.as_deref() == Some("max_retries_exhausted") && spent != most {
+        found.push(format!("its attempts are used up after {spent} of {most}"));
+    }
+    let counted = task.completion.as_ref();
+    let result = counted.and_then(|id| task.results.iter().find(|(of, _)| of == id));
+    let told = result.and_then(|(_, body)| body["verification_attempts"].as_u64());
+    if let Some(told) = told.filter(|told| usize::try_from(*told) != Ok(spent)) {
+        found.push(format!(
+            "its result tells of {told} attempts, and {spent} are charged"
+        ));
+    }
+    found
+}

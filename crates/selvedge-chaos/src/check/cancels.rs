@@ -1,0 +1,75 @@
+//! 12: an acknowledged cancel never starts a new run; slots and priorities never leak.
+
+use selvedge_core::lease::LeaseEvent;
+
+use crate::history::{History, Traced};
+
+/// What a step of priority is worth in waiting, in milliseconds.
+const STEP_MS: i64 = 600_000;
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        let mut cancelled = false;
+        for (seq, event) in &task.log {
+            match event {
+                LeaseEvent::CancelRequested { .. } => cancelled = true,
+                LeaseEvent::RunBegun { run_number } if cancelled => {
+                    found.push(format!(
+                        "{id}: line {seq} begins run {run_number} after a cancel"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        let acknowledged = history.cancels.iter().any(|cancel| &cancel.task == id);
+        if acknowledged && !cancelled {
+            found.push(format!("{id}: a cancel was acknowledged, and is not known"));
+        }
+        if task.rank != task.created_at - i64::from(task.priority) * STEP_MS {
+            found.push(format!(
+                "{id}: priority {} is not its place in the queue",
+                task.priority
+            ));
+        }
+        let submitted = history
+            .submits
+            .iter()
+            .find(|submit| Some(submit.key.as_str()) == task.key());
+        if let Some(submit) = submitted.filter(|submit| submit.priority != task.priority) {
+            found.push(format!(
+                "{id}: has priority {}, not {}",
+                task.priority, submit.priority
+            ));
+        }
+    }
+    for (worker, tasks) in &history.held_in_the_end {
+        if !tasks.is_empty() {
+            found.push(format!("{worker} still has slots taken by {tasks:?}"));
+        }
+    }
+    found.extend(crowded(history));
+    found
+}
+
+/// A worker at more tasks than it has slots for.
+fn crowded(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at_work: Vec<(i32, &str, u64)> = Vec::new();
+    for trace in &history.traces {
+        let key = (trace.pid, trace.task.as_str(), trace.epoch);
+        match trace.what {
+            Traced::DriveBegan => at_work.push(key),
+            Traced::DriveEnded => at_work.retain(|it| *it != key),
+            _ => continue,
+        }
+        let crowd = at_work.iter().filter(|(pid, ..)| *pid == trace.pid).count();
+        if crowd > history.slots {
+            found.push(format!(
+                "{} is at {crowd} tasks, with {} slots",
+                trace.worker, history.slots
+            ));
+        }
+    }
+    found
+}

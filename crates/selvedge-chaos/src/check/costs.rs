@@ -1,0 +1,56 @@
+//! 10: the total cost is the sum over distinct calls, and that is the provider's own ledger. A call whose
+//! price nobody could tell the hub stands there as unknown.
+
+use crate::history::{Call, History, Task};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        for run in &task.runs {
+            // An agent that nobody had begun is another invariant's.
+            let holder = task.starter(run.number);
+            let ours = |call: &&Call| {
+                &call.task == id && call.run == run.number && Some(call.worker.as_str()) == holder
+            };
+            let charged: u64 = history
+                .calls
+                .iter()
+                .filter(ours)
+                .map(|call| call.micro_usd)
+                .sum();
+            let lines = task.costs.iter().filter(|cost| cost.run == run.number);
+            let unknown = lines.clone().any(|cost| cost.micro_usd.is_none());
+            let known: u64 = lines.filter_map(|cost| cost.micro_usd).sum();
+            if known != charged && (!unknown || known > charged) {
+                found.push(format!(
+                    "{id}: run {} cost {charged} micro-dollars; the hub counts {known}{}",
+                    run.number,
+                    if unknown {
+                        " and something unknown"
+                    } else {
+                        ""
+                    }
+                ));
+            }
+        }
+        found.extend(
+            unattributed(task)
+                .into_iter()
+                .map(|what| format!("{id}: {what}")),
+        );
+    }
+    found
+}
+
+fn unattributed(task: &Task) -> Vec<String> {
+    let runs: Vec<u32> = task.runs.iter().map(|run| run.number).collect();
+    let strays = task.costs.iter().filter(|cost| !runs.contains(&cost.run));
+    strays
+        .map(|cost| {
+            format!(
+                "call {} is of run {}, which never began",
+                cost.call, cost.run
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,64 @@
+//! 3: at most one live `(task, epoch)`; epochs strictly increase.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::lease::LeaseEvent;
+
+use crate::history::{History, Task, Traced};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        found.extend(
+            of_task(task)
+                .into_iter()
+                .map(|what| format!("{id}: {what}")),
+        );
+    }
+    let mut holders: BTreeMap<(&str, u64), &str> = BTreeMap::new();
+    for trace in history
+        .traces
+        .iter()
+        .filter(|it| it.what == Traced::DriveBegan)
+    {
+        let worker = trace.worker.as_str();
+        let before = holders.insert((&trace.task, trace.epoch), worker);
+        if let Some(before) = before.filter(|before| *before != worker) {
+            found.push(format!(
+                "{}: grant {} was at work with {before} and with {worker}",
+                trace.task, trace.epoch
+            ));
+        }
+    }
+    found
+}
+
+fn of_task(task: &Task) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut last, mut live) = (0, false);
+    for (seq, event) in &task.log {
+        match event {
+            LeaseEvent::Granted { epoch, .. } => {
+                if live {
+                    found.push(format!("line {seq}: granted while grant {last} was live"));
+                }
+                if *epoch != last + 1 {
+                    found.push(format!("line {seq}: grant {epoch} follows grant {last}"));
+                }
+                (last, live) = (*epoch, true);
+            }
+            LeaseEvent::OfferExpired
+            | LeaseEvent::LeaseLost { .. }
+            | LeaseEvent::Completed { .. }
+            | LeaseEvent::Ended { .. } => live = false,
+            _ => {}
+        }
+    }
+    if task.epoch != last {
+        found.push(format!(
+            "its epoch is {}, the last grant is {last}",
+            task.epoch
+        ));
+    }
+    found
+}

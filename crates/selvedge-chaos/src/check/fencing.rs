@@ -1,0 +1,63 @@
+//! 5: no write of epoch e changes state after e+1 is granted, nor once nobody holds the task.
+
+use selvedge_core::lease::LeaseEvent;
+use selvedge_core::model::Closing;
+
+use crate::history::{History, Task};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let of_task = |(id, task): (&String, &Task)| {
+        let found = of_task(task);
+        found
+            .into_iter()
+            .map(move |what| format!("{id}: {what}"))
+            .collect::<Vec<_>>()
+    };
+    history.tasks.iter().flat_map(of_task).collect()
+}
+
+fn of_task(task: &Task) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut current, mut held) = (0, false);
+    for (seq, event) in &task.log {
+        let written = match event {
+            LeaseEvent::Granted { epoch, .. } => {
+                (current, held) = (*epoch, true);
+                continue;
+            }
+            LeaseEvent::LeaseLost { .. } | LeaseEvent::OfferExpired | LeaseEvent::Ended { .. } => {
+                held = false;
+                continue;
+            }
+            LeaseEvent::Accepted => Some(current),
+            LeaseEvent::RunBegun { run_number } => {
+                let run = task.runs.iter().find(|run| run.number == *run_number);
+                run.map(|run| run.epoch)
+            }
+            LeaseEvent::RunClosed {
+                run_number,
+                closing: Closing::Report,
+            } => {
+                let report = task.reports.iter().find(|report| report.run == *run_number);
+                report.map(|report| report.epoch)
+            }
+            LeaseEvent::Completed { completion_id, .. } => {
+                let epoch = completion_id
+                    .rsplit_once('.')
+                    .and_then(|(_, it)| it.parse().ok());
+                Some(epoch.unwrap_or(current))
+            }
+            _ => continue,
+        };
+        if !held {
+            found.push(format!("line {seq}: {event:?}, and nobody holds it"));
+        }
+        // What is missing altogether is another invariant's to say.
+        if let Some(epoch) = written.filter(|epoch| *epoch != current) {
+            found.push(format!(
+                "line {seq}: {event:?} of grant {epoch}, under grant {current}"
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,167 @@
+//! 11: the event log is append-only; it is gapless; replaying it reproduces the table of tasks, and the
+//! run's journal tells the same of every attempt.
+
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::{Lease, evolve};
+use selvedge_core::machine;
+use selvedge_core::model::{Closing, Envelope};
+
+use crate::history::{History, Task};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        let wrong = gaps(task)
+            .into_iter()
+            .chain(replayed(task))
+            .chain(attempts(task));
+        found.extend(wrong.map(|what| format!("{id}: {what}")));
+    }
+    for line in &history.lines {
+        let Some(task) = history.tasks.get(&line.task) else {
+            continue;
+        };
+        let kept = if line.of_journal {
+            let kept = task.journal.iter().find(|(seq, _)| *seq == line.seq);
+            kept.and_then(|(_, event)| serde_json::from_str(event).ok())
+        } else {
+            let kept = task.log.iter().find(|(seq, _)| *seq == line.seq);
+            kept.and_then(|(_, event)| serde_json::to_value(event).ok())
+        };
+        if kept.as_ref() != Some(&line.event) {
+            found.push(format!(
+                "{}: line {} of the {} was {}, and is {kept:?}",
+                line.task,
+                line.seq,
+                if line.of_journal { "journal" } else { "log" },
+                line.event
+            ));
+        }
+    }
+    found
+}
+
+fn gaps(task: &Task) -> Vec<String> {
+    let log = task.log.iter().map(|(seq, _)| *seq);
+    let journal = task.journal.iter().map(|(seq, _)| *seq);
+    let mut found = Vec::new();
+    if !log.eq(1..=task.log_seq) {
+        found.push(format!(
+            "its log has gaps: {} lines of {}",
+            task.log.len(),
+            task.log_seq
+        ));
+    }
+    if !journal.eq(1..=task.event_seq) {
+        found.push(format!(
+            "its journal has gaps: {} events of {}",
+            task.journal.len(),
+            task.event_seq
+        ));
+    }
+    found
+}
+
+fn replayed(task: &Task) -> Vec<String> {
+    let lease = task
+        .log
+        .iter()
+        .fold(Lease::default(), |lease, (_, event)| evolve(lease, event));
+    let word = |state: TaskState| state.as_str().to_owned();
+    let outcome = lease.outcome.map(|outcome| outcome.as_str().to_owned());
+    let pairs = [
+        ("state", word(lease.state), task.state.clone()),
+        ("epoch", lease.epoch.to_string(), task.epoch.to_string()),
+        (
+            "worker",
+            format!("{:?}", lease.worker),
+            format!("{:?}", task.worker),
+        ),
+        (
+            "last run",
+            lease.last_run.to_string(),
+            task.last_run.to_string(),
+        ),
+        (
+            "open run",
+            format!("{:?}", lease.open_run),
+            format!("{:?}", task.open_run),
+        ),
+        (
+            "reports",
+            lease.reports.to_string(),
+            task.reports_counted.to_string(),
+        ),
+        ("losses", lease.losses.to_string(), task.losses.to_string()),
+        (
+            "cancel",
+            format!("{:?}", lease.cancel),
+            format!("{:?}", task.cancel),
+        ),
+        (
+            "completion",
+            format!("{:?}", lease.completion),
+            format!("{:?}", task.completion),
+        ),
+        (
+            "outcome",
+            format!("{outcome:?}"),
+            format!("{:?}", task.outcome),
+        ),
+    ];
+    let differ = pairs
+        .into_iter()
+        .filter(|(_, replayed, kept)| replayed != kept);
+    differ
+        .map(|(name, replayed, kept)| {
+            format!("replaying its log gives {name} {replayed}, the table has {kept}")
+        })
+        .collect()
+}
+
+/// What the journal tells of an attempt is what the table has. An attempt that its hub closed alone, for its
+/// worker was gone, need not be told of.
+fn attempts(task: &Task) -> Vec<String> {
+    let mut state = machine::State::default();
+    for (seq, event) in &task.journal {
+        match serde_json::from_str::<Envelope>(event) {
+            Ok(envelope) if envelope.seq == *seq => state = machine::evolve(state, &envelope),
+            Ok(envelope) => {
+                return vec![format!(
+                    "event {seq} of its journal calls itself {}",
+                    envelope.seq
+                )];
+            }
+            Err(error) => {
+                return vec![format!(
+                    "event {seq} of its journal cannot be read: {error}"
+                )];
+            }
+        }
+    }
+    let Some(run) = &state.run else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for attempt in &run.attempts {
+        let kept = task
+            .runs
+            .iter()
+            .find(|run| run.number == attempt.run_number);
+        let kept = kept.and_then(|run| run.closing.as_deref());
+        let told = attempt.closing.map(|closing| match closing {
+            Closing::Report => "report",
+            Closing::SessionFailed => "session_failed",
+            Closing::Interrupted => "interrupted",
+            Closing::Cancelled => "cancelled",
+        });
+        let untold = told.is_none() && kept != Some("report") && task.state != "succeeded";
+        if told != kept && !untold {
+            found.push(format!(
+                "attempt {} is {told:?} in its journal and {kept:?} in the table",
+                attempt.run_number
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,78 @@
+//! The twelve invariants, each a function from a history to what is wrong with it.
+
+mod budget;
+mod cancels;
+mod costs;
+mod endings;
+mod epochs;
+mod fencing;
+mod logs;
+mod overlaps;
+mod reports;
+mod runs;
+mod submits;
+mod terminals;
+
+use std::fmt;
+
+use crate::history::History;
+
+/// Something that must never be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which invariant, 1 to 12.
+    pub invariant: u8,
+    /// What was found.
+    pub found: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, said, _) = INVARIANTS[usize::from(self.invariant) - 1];
+        write!(f, "invariant {} ({said}): {}", self.invariant, self.found)
+    }
+}
+
+type Check = fn(&History) -> Vec<String>;
+
+/// Number, what it says, and who checks it.
+pub const INVARIANTS: [(u8, &str, Check); 12] = [
+    (
+        1,
+        "acknowledged submits exist, once for each key",
+        submits::check,
+    ),
+    (2, "every task ends once faults stop", endings::check),
+    (3, "one live grant, and epochs rise", epochs::check),
+    (4, "no two workers at one task", overlaps::check),
+    (5, "an earlier epoch changes nothing", fencing::check),
+    (6, "terminal states never change", terminals::check),
+    (7, "runs are 1..n, and every agent has one", runs::check),
+    (
+        8,
+        "one immutable report for every finished run",
+        reports::check,
+    ),
+    (9, "only reports are charged", budget::check),
+    (10, "the cost is the provider's own", costs::check),
+    (11, "the log is append-only and is the state", logs::check),
+    (
+        12,
+        "a cancelled task begins nothing; slots and priorities stay",
+        cancels::check,
+    ),
+];
+
+/// Everything that is wrong with a history.
+pub fn check(history: &History) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (invariant, _, check) in INVARIANTS {
+        let found = check(history);
+        violations.extend(
+            found
+                .into_iter()
+                .map(|found| Violation { invariant, found }),
+        );
+    }
+    violations
+}

@@ -1,0 +1,83 @@
+//! 4: no two workers' intervals on a task overlap, by the workers' own traces and by the agents'
+//! connections to the provider, within the stated bound of drift and pause: an agent goes on while its
+//! worker stands still, and for a moment after it woke.
+
+use crate::history::{History, Traced};
+
+#[derive(Debug, Clone)]
+struct Interval {
+    task: String,
+    worker: String,
+    from_us: u64,
+    to_us: u64,
+}
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (source, mut intervals) in [("agents", agents(history)), ("traces", drives(history))] {
+        intervals.sort_by(|a, b| (&a.task, a.from_us).cmp(&(&b.task, b.from_us)));
+        for (at, first) in intervals.iter().enumerate() {
+            let later = intervals[at + 1..]
+                .iter()
+                .take_while(|it| it.task == first.task);
+            for second in later.filter(|second| second.from_us < first.to_us) {
+                let until = first.to_us.min(second.to_us);
+                if !excused(history, first, second.from_us, until) {
+                    found.push(format!(
+                        "{}: {} and {} overlap by {} ms, by their {source}",
+                        first.task,
+                        first.worker,
+                        second.worker,
+                        (until - second.from_us) / 1_000
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether the one that should have ended stood still when the other began, and ended once it woke.
+fn excused(history: &History, first: &Interval, from_us: u64, until_us: u64) -> bool {
+    history.pauses.iter().any(|pause| {
+        let whose = pause
+            .worker
+            .as_ref()
+            .is_none_or(|worker| *worker == first.worker);
+        let end = pause.to_us + history.margin_us;
+        whose && pause.from_us <= from_us && from_us <= end && until_us <= end
+    })
+}
+
+fn agents(history: &History) -> Vec<Interval> {
+    let calls = history.calls.iter().map(|call| Interval {
+        task: call.task.clone(),
+        worker: call.worker.clone(),
+        from_us: call.from_us,
+        to_us: call.to_us,
+    });
+    calls.collect()
+}
+
+/// From `drive_began` to `drive_ended`, or to the death of the process.
+fn drives(history: &History) -> Vec<Interval> {
+    let mut intervals = Vec::new();
+    for (at, trace) in history.traces.iter().enumerate() {
+        if trace.what != Traced::DriveBegan {
+            continue;
+        }
+        let ended = history.traces[at + 1..].iter().find(|it| {
+            it.what == Traced::DriveEnded
+                && (it.pid, &it.task, it.epoch) == (trace.pid, &trace.task, trace.epoch)
+        });
+        let died = history.deaths.get(&trace.pid).copied();
+        let to_us = ended.map(|it| it.at_us).or(died).unwrap_or(trace.at_us);
+        intervals.push(Interval {
+            task: trace.task.clone(),
+            worker: trace.worker.clone(),
+            from_us: trace.at_us,
+            to_us,
+        });
+    }
+    intervals
+}

@@ -1,0 +1,82 @@
+//! 8: one immutable report for every finished run; every acknowledged report reads back byte for byte.
+
+use sha2::{Digest, Sha256};
+
+use crate::history::{History, Task, Traced};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        for run in &task.runs {
+            let kept = task
+                .reports
+                .iter()
+                .filter(|report| report.run == run.number)
+                .count();
+            let wanted = usize::from(run.closing.as_deref() == Some("report"));
+            if kept != wanted {
+                found.push(format!(
+                    "{id}: run {} is closed as {:?}, with {kept} reports",
+                    run.number, run.closing
+                ));
+            }
+        }
+        for report in &task.reports {
+            if Sha256::digest(report.body.as_bytes())[..] != report.digest[..] {
+                found.push(format!(
+                    "{id}: report {} is not what its hash says",
+                    report.run
+                ));
+            }
+        }
+    }
+    for read in &history.reads {
+        let kept = history
+            .tasks
+            .get(&read.task)
+            .and_then(|task| body(task, read.run));
+        if kept != Some(read.body.as_str()) {
+            found.push(format!(
+                "{}: report {} was read otherwise",
+                read.task, read.run
+            ));
+        }
+    }
+    found.extend(told(history));
+    found
+}
+
+fn body(task: &Task, run: u32) -> Option<&str> {
+    let report = task.reports.iter().find(|report| report.run == run);
+    report.map(|report| report.body.as_str())
+}
+
+/// What workers were told is durable.
+fn told(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for trace in &history.traces {
+        let Traced::Report {
+            seq,
+            run,
+            body: said,
+        } = &trace.what
+        else {
+            continue;
+        };
+        let acked = history.traces.iter().any(|it| {
+            (&it.task, it.epoch) == (&trace.task, trace.epoch)
+                && matches!(it.what, Traced::Acked(acked) if acked >= *seq)
+        });
+        let kept = history
+            .tasks
+            .get(&trace.task)
+            .and_then(|task| body(task, *run));
+        if acked && kept != Some(said.as_str()) {
+            found.push(format!(
+                "{}: report {run} was acknowledged, and is not kept so",
+                trace.task
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,49 @@
+//! 7: run numbers are 1..n, gapless, unique; every started agent has a committed `begin_run`, and a
+//! number starts an agent once.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::lease::LeaseEvent;
+
+use crate::history::History;
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    for (id, task) in &history.tasks {
+        let numbers: Vec<u32> = task.runs.iter().map(|run| run.number).collect();
+        let wanted: Vec<u32> = (1..=task.last_run).collect();
+        if numbers != wanted {
+            found.push(format!(
+                "{id}: its runs are {numbers:?}, and {} were given out",
+                task.last_run
+            ));
+        }
+        let begun = task.log.iter().filter_map(|(_, event)| match event {
+            LeaseEvent::RunBegun { run_number } => Some(*run_number),
+            _ => None,
+        });
+        let begun: Vec<u32> = begun.collect();
+        if begun != wanted {
+            found.push(format!("{id}: its log begins the runs {begun:?}"));
+        }
+    }
+    let mut started: BTreeMap<(&str, u32), &str> = BTreeMap::new();
+    for call in &history.calls {
+        let key = (call.task.as_str(), call.run);
+        if let Some(before) = started.insert(key, &call.worker) {
+            found.push(format!(
+                "{}: run {} started an agent with {before}, and again with {}",
+                call.task, call.run, call.worker
+            ));
+        }
+        let task = history.tasks.get(&call.task);
+        let holder = task.and_then(|task| task.starter(call.run));
+        if holder != Some(call.worker.as_str()) {
+            found.push(format!(
+                "{}: {} started an agent as run {}, which {holder:?} began",
+                call.task, call.worker, call.run
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,45 @@
+//! 1: every acknowledged submit exists after any fault, once for each idempotency key.
+
+use std::collections::BTreeMap;
+
+use crate::history::History;
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut named: BTreeMap<&str, &str> = BTreeMap::new();
+    for submit in &history.submits {
+        let Some(task) = &submit.answered else {
+            continue;
+        };
+        let before = named.insert(&submit.key, task);
+        if let Some(before) = before.filter(|before| before != task) {
+            found.push(format!(
+                "key {} was answered with {before} and {task}",
+                submit.key
+            ));
+        }
+        match history.tasks.get(task) {
+            None => found.push(format!("key {}: task {task} is not there", submit.key)),
+            Some(kept) if kept.key() != Some(submit.key.as_str()) => found.push(format!(
+                "key {}: task {task} is another one: {:?}",
+                submit.key, kept.description
+            )),
+            Some(_) => {}
+        }
+    }
+    let mut kept: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (id, task) in &history.tasks {
+        kept.entry(task.key().unwrap_or("none"))
+            .or_default()
+            .push(id);
+    }
+    for (key, tasks) in kept {
+        if tasks.len() > 1 {
+            found.push(format!("key {key} became {} tasks: {tasks:?}", tasks.len()));
+        }
+        if !history.submits.iter().any(|submit| submit.key == key) {
+            found.push(format!("nobody submitted key {key}"));
+        }
+    }
+    found
+}

@@ -1,0 +1,278 @@
+//! All that was observed of one round, from the outside: what clients were told, what the scripted
+//! provider was asked, what workers traced, and what the hub's database holds in the end.
+//!
+//! Times are microseconds of the machine's monotonic clock, which all processes of a round share.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::lease::LeaseEvent;
+use serde_json::Value;
+
+/// One round.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// Submissions as their clients know them, by idempotency key; one key may stand several times.
+    pub submits: Vec<Submit>,
+    /// Cancellations that were acknowledged.
+    pub cancels: Vec<Cancel>,
+    /// What clients saw of tasks meanwhile.
+    pub seen: Vec<Seen>,
+    /// Lines of logs and journals that clients read meanwhile.
+    pub lines: Vec<SeenLine>,
+    /// Reports that clients read meanwhile.
+    pub reads: Vec<SeenReport>,
+    /// The scripted provider's ledger.
+    pub calls: Vec<Call>,
+    /// What workers traced.
+    pub traces: Vec<Trace>,
+    /// Times at which a worker stood still.
+    pub pauses: Vec<Pause>,
+    /// When a worker's process ended, by its id.
+    pub deaths: BTreeMap<i32, u64>,
+    /// What the hub says in the end that each worker holds: name, tasks.
+    pub held_in_the_end: Vec<(String, Vec<String>)>,
+    /// Tasks that each worker may carry out at a time.
+    pub slots: usize,
+    /// By how much a lease outlives the moment at which its worker ends its work.
+    pub margin_us: u64,
+    /// The hub's tables, by task.
+    pub tasks: BTreeMap<String, Task>,
+}
+
+/// A submission.
+#[derive(Debug, Clone, Default)]
+pub struct Submit {
+    /// Its idempotency key, which stands in the task's description, too.
+    pub key: String,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Attempts that it may have.
+    pub max_attempts: u32,
+    /// The task that the hub named; none when no answer came.
+    pub answered: Option<String>,
+}
+
+/// A cancellation that the hub acknowledged.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    /// The task.
+    pub task: String,
+}
+
+/// A task as a list showed it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// When the answer came.
+    pub at_us: u64,
+    /// The task.
+    pub task: String,
+    /// Its state.
+    pub state: String,
+    /// Its last grant.
+    pub epoch: u64,
+}
+
+/// A line of a log or a journal, as it was read.
+#[derive(Debug, Clone)]
+pub struct SeenLine {
+    /// The task.
+    pub task: String,
+    /// Whether of the run's journal, else of the hub's log.
+    pub of_journal: bool,
+    /// Its number.
+    pub seq: u64,
+    /// What it said.
+    pub event: Value,
+}
+
+/// A report, as it was read.
+#[derive(Debug, Clone)]
+pub struct SeenReport {
+    /// The task.
+    pub task: String,
+    /// The run.
+    pub run: u32,
+    /// Byte for byte.
+    pub body: String,
+}
+
+/// One agent's call of the provider: it lasts for as long as the agent's process lives.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// The task.
+    pub task: String,
+    /// The attempt.
+    pub run: u32,
+    /// Whose agent called.
+    pub worker: String,
+    /// When it called.
+    pub from_us: u64,
+    /// When its connection ended.
+    pub to_us: u64,
+    /// What the provider charged, in micro-dollars.
+    pub micro_usd: u64,
+}
+
+/// What a worker traced.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// Its name.
+    pub worker: String,
+    /// Its process.
+    pub pid: i32,
+    /// When.
+    pub at_us: u64,
+    /// The task.
+    pub task: String,
+    /// The grant.
+    pub epoch: u64,
+    /// What.
+    pub what: Traced,
+}
+
+/// What happened at a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Traced {
+    /// A run goes to work.
+    DriveBegan,
+    /// Nothing of it is left.
+    DriveEnded,
+    /// The hub acknowledged an entry.
+    Acked(u64),
+    /// A report was written down as this entry.
+    Report {
+        /// The entry.
+        seq: u64,
+        /// The run.
+        run: u32,
+        /// Byte for byte.
+        body: String,
+    },
+}
+
+/// A time at which a worker's process, or the whole machine, stood still.
+#[derive(Debug, Clone)]
+pub struct Pause {
+    /// Whose; everybody's when none.
+    pub worker: Option<String>,
+    /// From when on.
+    pub from_us: u64,
+    /// Until when.
+    pub to_us: u64,
+}
+
+/// A task as the hub's tables have it.
+#[derive(Debug, Clone, Default)]
+pub struct Task {
+    /// Its description, which holds the submission's key.
+    pub description: String,
+    /// `queued`, `offered`, …
+    pub state: String,
+    /// Grants.
+    pub epoch: u64,
+    /// The last holder.
+    pub worker: Option<String>,
+    /// The last run number.
+    pub last_run: u32,
+    /// The open one.
+    pub open_run: Option<u32>,
+    /// Reports that count.
+    pub reports_counted: u32,
+    /// Losses.
+    pub losses: u32,
+    /// Why it is to be stopped.
+    pub cancel: Option<String>,
+    /// The completion that counted.
+    pub completion: Option<String>,
+    /// How it ended.
+    pub outcome: Option<String>,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Its place in the queue.
+    pub rank: i64,
+    /// Milliseconds since 1970, by the hub's clock.
+    pub created_at: i64,
+    /// Attempts that it may have.
+    pub max_attempts: u32,
+    /// The last event of its journal.
+    pub event_seq: u64,
+    /// The last line of its log.
+    pub log_seq: u64,
+    /// The hub's log.
+    pub log: Vec<(u64, LeaseEvent)>,
+    /// Runs.
+    pub runs: Vec<Run>,
+    /// Reports.
+    pub reports: Vec<Report>,
+    /// The run's journal.
+    pub journal: Vec<(u64, String)>,
+    /// The ledger.
+    pub costs: Vec<Cost>,
+    /// Results: the completion's id, and the body.
+    pub results: Vec<(String, Value)>,
+}
+
+/// A run of a task.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its number.
+    pub number: u32,
+    /// Under which grant it began.
+    pub epoch: u64,
+    /// How it was closed.
+    pub closing: Option<String>,
+}
+
+/// A report as it is kept.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The run.
+    pub run: u32,
+    /// Under which grant.
+    pub epoch: u64,
+    /// SHA-256 as the hub noted it.
+    pub digest: Vec<u8>,
+    /// Byte for byte.
+    pub body: String,
+}
+
+/// A line of the ledger.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    /// The run.
+    pub run: u32,
+    /// The call.
+    pub call: String,
+    /// Micro-dollars; none when it is not known.
+    pub micro_usd: Option<u64>,
+}
+
+impl Task {
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.state.as_str(),
+            "succeeded" | "failed" | "cancelled" | "dead"
+        )
+    }
+
+    /// Who held it when a run began.
+    pub fn starter(&self, run: u32) -> Option<&str> {
+        let mut holder = None;
+        for (_, event) in &self.log {
+            match event {
+                LeaseEvent::Granted { worker, .. } => holder = Some(worker.as_str()),
+                LeaseEvent::RunBegun { run_number } if *run_number == run => return holder,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The key of the submission that it came from.
+    pub fn key(&self) -> Option<&str> {
+        self.description
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("key="))
+    }
+}

@@ -1,0 +1,190 @@
+//! `selvedge-chaos`: plays rounds of faults against a build of `selvedge` with the feature `faults`, and
+//! says what was violated. `cargo xtask chaos` builds both and runs it.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal, without any other output"
+)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_chaos::play::{PLANTED, Planted, Tally, planted, round};
+use selvedge_chaos::stage::{Settings, Shim, Trouble, agent};
+
+const HELP: &str = "\
+selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
+               [--plants | --scenes | --only-plant BUG]
+
+  --program PATH    `selvedge`, built with the feature `faults`
+  --seed N          the first round's; each further round has the next one
+  --rounds N        rounds of faults (1)
+  --seconds N       of faults in each round (10)
+  --ttl MS          how long leases last (1200)
+  --plants          instead: each planted bug must break its own invariant, and no other
+  --scenes          instead: the scenes of the planted bugs, without them, break nothing
+  --only-plant BUG  instead: that one";
+
+#[derive(Debug)]
+struct Asked {
+    settings: Settings,
+    rounds: u64,
+    length: Duration,
+    plants: Vec<(Planted, bool)>,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, provider, worker, ..] = args.as_slice()
+        && word == "agent"
+    {
+        return match agent(provider, worker) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(trouble) => {
+                eprintln!("scripted agent: {trouble}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let asked = match read(&args) {
+        Ok(asked) => asked,
+        Err(trouble) => {
+            eprintln!("{trouble}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    let done = tokio::runtime::Runtime::new().map_err(Trouble::from);
+    match done.and_then(|runtime| runtime.block_on(play(asked))) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(trouble) => {
+            eprintln!("selvedge-chaos: {trouble}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read(args: &[String]) -> Result<Asked, Trouble> {
+    let mut settings = Settings {
+        binary: PathBuf::new(),
+        seed: fastrand::u64(1..1_000_000),
+        workers: 3,
+        slots: 2,
+        ttl_ms: 1_200,
+        longest_ms: 300,
+        plant: None,
+    };
+    let (mut rounds, mut length, mut plants) = (1, Duration::from_secs(10), Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || {
+            args.next()
+                .ok_or_else(|| Trouble::from(format!("{arg} needs a value")))
+        };
+        match arg.as_str() {
+            "--program" => settings.binary = PathBuf::from(value()?).canonicalize()?,
+            "--seed" => settings.seed = value()?.parse()?,
+            "--rounds" => rounds = value()?.parse()?,
+            "--seconds" => length = Duration::from_secs(value()?.parse()?),
+            "--ttl" => settings.ttl_ms = value()?.parse()?,
+            "--workers" => settings.workers = value()?.parse()?,
+            "--plants" => plants.extend(PLANTED.map(|plant| (plant, true))),
+            "--scenes" => plants.extend(PLANTED.map(|plant| (plant, false))),
+            "--only-plant" => {
+                let bug = value()?;
+                let plant = PLANTED.into_iter().find(|it| it.bug == bug.as_str());
+                plants.push((plant.ok_or("no such bug")?, true));
+            }
+            _ => return Err(format!("what is {arg}?").into()),
+        }
+    }
+    if settings.binary.as_os_str().is_empty() {
+        return Err("--program is needed".into());
+    }
+    Ok(Asked {
+        settings,
+        rounds,
+        length,
+        plants,
+    })
+}
+
+async fn play(asked: Asked) -> Result<bool, Trouble> {
+    // Only one provider of cryptography is built in; that it is set already is no error.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir()?;
+    let shim = Arc::new(Shim::compile(folder.path())?);
+    if !asked.plants.is_empty() {
+        return play_plants(asked, shim).await;
+    }
+    let (mut total, mut sound) = (Tally::new(), true);
+    for number in 0..asked.rounds {
+        let mut settings = asked.settings.clone();
+        settings.seed += number;
+        let seed = settings.seed;
+        println!("round {}: seed {seed}", number + 1);
+        let played = round(settings, Arc::clone(&shim), asked.length).await;
+        let played = match played {
+            Ok(played) => played,
+            Err(trouble) => {
+                println!("seed {seed}: {trouble}");
+                sound = false;
+                continue;
+            }
+        };
+        for violation in &played.violations {
+            println!("seed {seed}: {violation}");
+        }
+        if let Some(kept) = played.kept {
+            println!("seed {seed}: what is left is in {}", kept.display());
+            sound = false;
+        }
+        for (what, times) in played.tally {
+            *total.entry(what).or_default() += times;
+        }
+    }
+    for (what, times) in &total {
+        println!("{times:>8}  {what}");
+    }
+    let verdict = if sound {
+        "all twelve invariants hold"
+    } else {
+        "VIOLATED"
+    };
+    println!(
+        "{} rounds, the first with seed {}: {verdict}",
+        asked.rounds, asked.settings.seed
+    );
+    Ok(sound)
+}
+
+/// All scenes at once: they mostly wait.
+async fn play_plants(asked: Asked, shim: Arc<Shim>) -> Result<bool, Trouble> {
+    let mut sound = true;
+    for some in asked.plants.chunks(4) {
+        let scenes = some.iter().map(|&(plant, with_bug)| {
+            let settings = Settings {
+                ttl_ms: asked.settings.ttl_ms.max(1_500),
+                ..asked.settings.clone()
+            };
+            planted(plant, with_bug, settings, Arc::clone(&shim))
+        });
+        let ended = futures_util::future::join_all(scenes).await;
+        for ((plant, with_bug), scene) in some.iter().zip(ended) {
+            let scene = scene?;
+            let mut broken: Vec<u8> = scene.violations.iter().map(|it| it.invariant).collect();
+            broken.dedup();
+            let with = if *with_bug { "with" } else { "without" };
+            println!("{with} {}: breaks {broken:?}", plant.bug);
+            if let Some(kept) = scene.kept {
+                sound = false;
+                let violations = scene.violations.iter();
+                violations.for_each(|violation| println!("    {violation}"));
+                println!("    WRONG; what is left is in {}", kept.display());
+            }
+        }
+    }
+    Ok(sound)
+}

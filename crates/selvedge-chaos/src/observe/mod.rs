@@ -1,0 +1,10 @@
+//! Reading what a round left behind into its history.
+
+mod sqlite;
+mod trace;
+
+pub use sqlite::hub_tables;
+pub use trace::traces;
+
+/// Why something that was left behind cannot be read.
+pub type Unread = Box<dyn std::error::Error + Send + Sync>;

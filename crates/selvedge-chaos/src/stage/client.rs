@@ -1,0 +1,248 @@
+//! A client as people's scripts are: submits under keys, tries again, cancels, looks; and notes all that
+//! it was told.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Trouble, now_us};
+use crate::history::{Cancel, History, Seen, SeenLine, SeenReport, Submit};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The idempotency key.
+    pub key: String,
+    /// `good`, `learns` or `fails`.
+    pub kind: &'static str,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Attempts beyond the first.
+    pub retries: u32,
+}
+
+/// The client.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    hubs: Arc<Mutex<Vec<String>>>,
+    token: String,
+    repository: String,
+    told: Arc<Mutex<History>>,
+}
+
+impl Client {
+    /// A client with a token; what it is told goes into the history.
+    pub fn new(hubs: Vec<String>, token: String, repository: String) -> Result<Self, Trouble> {
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(5))
+            .no_proxy();
+        // A connection each, so that a hub that was killed is not asked over a connection that died with it.
+        let http = http.pool_max_idle_per_host(0).build()?;
+        Ok(Self {
+            http,
+            hubs: Arc::new(Mutex::new(hubs)),
+            token,
+            repository,
+            told: Arc::default(),
+        })
+    }
+
+    /// What it was told so far.
+    pub fn told(&self) -> History {
+        self.told
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note(&self, note: impl FnOnce(&mut History)) {
+        note(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Asks a hub: its status and its answer.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<(StatusCode, String), Trouble> {
+        let hub = {
+            let mut hubs = self.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+            hubs.rotate_left(1);
+            hubs[0].clone()
+        };
+        let mut request = self
+            .http
+            .request(method, format!("http://{hub}/api/v1{path}"));
+        request = request.bearer_auth(&self.token);
+        if let Some((key, body)) = body {
+            request = request.json(body);
+            if !key.is_empty() {
+                request = request.header("idempotency-key", key);
+            }
+        }
+        let response = request.send().await?;
+        Ok((response.status(), response.text().await?))
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, Trouble> {
+        let (status, text) = self.ask(Method::GET, path, None).await?;
+        if !status.is_success() {
+            return Err(format!("{path}: {status}: {text}").into());
+        }
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Submits once; the task's id when an answer came.
+    pub async fn submit(&self, wanted: &Wanted) -> Option<String> {
+        let body = json!({
+            "description": format!("chaos key={} kind={}", wanted.key, wanted.kind),
+            "repository": self.repository, "priority": wanted.priority,
+            "max_verification_retries": wanted.retries,
+            "verification_steps": [{"type": "command", "target": "grep -q good out"}],
+        });
+        let asked = self
+            .ask(Method::POST, "/tasks", Some((&wanted.key, &body)))
+            .await;
+        let answered = asked.ok().filter(|(status, _)| status.is_success());
+        let answer = answered.and_then(|(_, text)| serde_json::from_str::<Value>(&text).ok());
+        let answered = answer.and_then(|it| it["task_id"].as_str().map(str::to_owned));
+        let submit = Submit {
+            key: wanted.key.clone(),
+            priority: wanted.priority,
+            max_attempts: wanted.retries + 1,
+            answered: answered.clone(),
+        };
+        self.note(|history| history.submits.push(submit));
+        answered
+    }
+
+    /// Cancels: whether the hub acknowledged it.
+    pub async fn cancel(&self, task: &str) -> bool {
+        let path = format!("/tasks/{task}/cancel");
+        let asked = self
+            .ask(Method::POST, &path, Some(("", &json!({"reason": "chaos"}))))
+            .await;
+        let acknowledged = asked.is_ok_and(|(status, _)| status == StatusCode::ACCEPTED);
+        if acknowledged {
+            let cancel = Cancel {
+                task: task.to_owned(),
+            };
+            self.note(|history| history.cancels.push(cancel));
+        }
+        acknowledged
+    }
+
+    /// Looks at all tasks: their states, by id.
+    pub async fn look(&self) -> Result<Vec<(String, String)>, Trouble> {
+        let (mut states, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("/tasks?limit=500{cursor}")).await?;
+            let at_us = now_us();
+            for row in page["tasks"].as_array().into_iter().flatten() {
+                let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+                let (task, state) = (word("task_id"), word("state"));
+                let epoch = row["lease_epoch"].as_u64().unwrap_or(0);
+                states.push((task.clone(), state.clone()));
+                self.note(|history| {
+                    history.seen.push(Seen {
+                        at_us,
+                        task,
+                        state,
+                        epoch,
+                    })
+                });
+            }
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(states),
+            }
+        }
+    }
+
+    /// The last state that was seen of each task.
+    pub fn look_back(&self) -> Vec<(String, String)> {
+        let told = self.told();
+        let mut last = std::collections::BTreeMap::new();
+        for seen in told.seen {
+            last.insert(seen.task, seen.state);
+        }
+        last.into_iter().collect()
+    }
+
+    /// Reads a task's log, journal and reports as they are now.
+    pub async fn read(&self, task: &str) -> Result<(), Trouble> {
+        let log = self.get(&format!("/tasks/{task}/log")).await?;
+        let journal = self
+            .get(&format!("/tasks/{task}/journal?limit=500"))
+            .await?;
+        let runs = self.get(&format!("/tasks/{task}/runs")).await?;
+        let mut lines = Vec::new();
+        for line in log["lines"].as_array().into_iter().flatten() {
+            if let Some(seq) = line["seq"].as_u64() {
+                lines.push((false, seq, line["event"].clone()));
+            }
+        }
+        for event in journal["events"].as_array().into_iter().flatten() {
+            if let Some(seq) = event["seq"].as_u64() {
+                lines.push((true, seq, event.clone()));
+            }
+        }
+        self.note(|history| {
+            history
+                .lines
+                .extend(lines.into_iter().map(|(of_journal, seq, event)| SeenLine {
+                    task: task.to_owned(),
+                    of_journal,
+                    seq,
+                    event,
+                }));
+        });
+        for run in runs["runs"].as_array().into_iter().flatten() {
+            if run["closing"] == "report"
+                && let Some(number) = run["run_number"].as_u64()
+            {
+                let path = format!("/tasks/{task}/reports/{number}");
+                let (status, body) = self.ask(Method::GET, &path, None).await?;
+                if status.is_success() {
+                    let run = u32::try_from(number)?;
+                    let read = SeenReport {
+                        task: task.to_owned(),
+                        run,
+                        body,
+                    };
+                    self.note(|history| history.reads.push(read));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the hub says that its workers hold.
+    pub async fn held(&self) -> Result<Vec<(String, Vec<String>)>, Trouble> {
+        let page = self.get("/workers").await?;
+        let rows = page["workers"].as_array().into_iter().flatten();
+        let connected = rows.filter(|row| row["connected"] == true);
+        Ok(connected
+            .map(|row| {
+                let tasks = row["tasks"].as_array().into_iter().flatten();
+                let tasks = tasks
+                    .filter_map(|task| task.as_str().map(str::to_owned))
+                    .collect();
+                (row["worker"].as_str().unwrap_or_default().to_owned(), tasks)
+            })
+            .collect())
+    }
+
+    /// Makes a token for workers: its secret.
+    pub async fn worker_token(&self) -> Result<String, Trouble> {
+        let body = json!({"name": "workers", "scopes": ["worker"]});
+        let (status, text) = self.ask(Method::POST, "/tokens", Some(("", &body))).await?;
+        let answer: Value = serde_json::from_str(&text)?;
+        let token = answer["token"].as_str().map(str::to_owned);
+        token.ok_or_else(|| format!("no token: {status}: {text}").into())
+    }
+}

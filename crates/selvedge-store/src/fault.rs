@@ -1,0 +1,161 @@
+//! Where the fault tests take hold: points at which a process may be told to die, bugs that may be
+//! planted, and a trace of what a process knows that no database keeps.
+//!
+//! Without the feature `faults` all of it compiles to nothing; no build that is given away has it. The
+//! variables that it reads are the tests' own: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a
+//! point, `SELVEDGE_PLANT=BUG` plants a bug, `SELVEDGE_TRACE=FILE` collects the trace, and nobody
+//! dies any more once the file `SELVEDGE_CALM` is there.
+
+/// Every point, by the name with which [`reached`] is called there.
+pub const POINTS: &[&str] = &[
+    "hub.start.opened",
+    "hub.submit.committed",
+    "hub.cancel.committed",
+    "hub.commit.before",
+    "hub.commit.after",
+    "hub.grant.committed",
+    "hub.offer.sent",
+    "hub.accept.before",
+    "hub.accept.committed",
+    "hub.renew.committed",
+    "hub.begin_run.before",
+    "hub.begin_run.committed",
+    "hub.report.before",
+    "hub.report.committed",
+    "hub.complete.before",
+    "hub.complete.committed",
+    "hub.answer.before",
+    "hub.answer.sent",
+    "hub.sweep.committed",
+    "hub.blob.kept",
+    "worker.offer.taken",
+    "worker.accept.sent",
+    "worker.journal.fetched",
+    "worker.begin_run.written",
+    "worker.begin_run.acknowledged",
+    "worker.report.written",
+    "worker.entry.written",
+    "worker.entry.sent",
+    "worker.entry.acknowledged",
+    "worker.file.uploaded",
+    "worker.complete.before",
+    "worker.complete.written",
+    "worker.complete.acknowledged",
+    "worker.task.forgotten",
+    "worker.fenced",
+];
+
+/// Every bug that [`planted`] is asked about: one for each invariant, in their order, and one that only
+/// shows when unsynced writes are lost.
+pub const PLANTS: &[&str] = &[
+    "forget_keys",
+    "forget_requeued",
+    "double_grant",
+    "no_fence",
+    "stale_complete",
+    "reopen_ended",
+    "start_before_begin",
+    "alter_report",
+    "charge_crashes",
+    "count_twice",
+    "skip_log",
+    "begin_when_cancelled",
+    "no_sync",
+];
+
+/// A marked point is passed.
+#[inline]
+pub fn reached(point: &'static str) {
+    #[cfg(feature = "faults")]
+    at_work::reached(point);
+    #[cfg(not(feature = "faults"))]
+    let _ = point;
+}
+
+/// Whether a bug is planted: never, without the feature.
+#[inline]
+pub fn planted(bug: &'static str) -> bool {
+    #[cfg(feature = "faults")]
+    return at_work::planted(bug);
+    #[cfg(not(feature = "faults"))]
+    {
+        let _ = bug;
+        false
+    }
+}
+
+/// Tells the tests what this process knows: a JSON object.
+#[inline]
+pub fn note(told: impl FnOnce() -> serde_json::Value) {
+    #[cfg(feature = "faults")]
+    at_work::note(told());
+    #[cfg(not(feature = "faults"))]
+    let _ = told;
+}
+
+#[cfg(feature = "faults")]
+mod at_work {
+    use std::fs::{File, OpenOptions};
+    use std::io::Write;
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::time::{ClockId, clock_gettime};
+    use serde_json::Value;
+
+    struct Armed {
+        point: String,
+        passings_left: AtomicU64,
+    }
+
+    fn armed() -> Option<&'static Armed> {
+        static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+        let read = || {
+            let told = std::env::var("SELVEDGE_FAULT").ok()?;
+            let (point, nth) = told.rsplit_once(':')?;
+            Some(Armed {
+                point: point.to_owned(),
+                passings_left: AtomicU64::new(nth.parse().ok()?),
+            })
+        };
+        ARMED.get_or_init(read).as_ref()
+    }
+
+    pub(super) fn reached(point: &'static str) {
+        debug_assert!(super::POINTS.contains(&point), "{point}");
+        let Some(armed) = armed().filter(|armed| armed.point == point) else {
+            return;
+        };
+        let calm = || std::env::var_os("SELVEDGE_CALM").is_some_and(|it| Path::new(&it).exists());
+        if armed.passings_left.fetch_sub(1, Ordering::SeqCst) == 1 && !calm() {
+            note(serde_json::json!({"what": "died", "point": point}));
+            std::process::abort();
+        }
+    }
+
+    pub(super) fn planted(bug: &'static str) -> bool {
+        static PLANTED: OnceLock<Option<String>> = OnceLock::new();
+        debug_assert!(super::PLANTS.contains(&bug), "{bug}");
+        let planted = PLANTED.get_or_init(|| std::env::var("SELVEDGE_PLANT").ok());
+        planted.as_deref() == Some(bug)
+    }
+
+    pub(super) fn note(mut told: Value) {
+        static TRACE: OnceLock<Option<File>> = OnceLock::new();
+        let open = || {
+            let path = std::env::var_os("SELVEDGE_TRACE")?;
+            let mut options = OpenOptions::new();
+            options.create(true).append(true).open(path).ok()
+        };
+        let Some(mut file) = TRACE.get_or_init(open).as_ref() else {
+            return;
+        };
+        let now = clock_gettime(ClockId::Monotonic);
+        told["at_us"] = Value::from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
+        told["pid"] = Value::from(std::process::id());
+        // One write, so that lines of several threads do not mix; a trace that cannot be kept is missed
+        // by whoever reads it.
+        let _ = file.write_all(format!("{told}\n").as_bytes());
+    }
+}
