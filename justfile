@@ -24,6 +24,10 @@ e2e *ARGS:
 ui-test *ARGS:
     cargo xtask ui-test {{ARGS}}
 
+# Faults injected into real hubs and workers; the long form: `just chaos --rounds 200 --seconds 20`.
+chaos *ARGS:
+    cargo xtask chaos {{ARGS}}
+
 # One tiny task through the loop with a real model: `--server URL --model NAME`, or `--gguf FILE`.
 local-model *ARGS:
     cargo xtask local-model {{ARGS}}

@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod chaos;
 mod e2e;
 mod generate;
 mod local_model;
@@ -34,6 +35,7 @@ cargo xtask WORD
   generate [--check]   write (or compare) docs/schemas and docs/generated
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
   ui-test [ARGS…]      the dashboard in a real browser (chromium, chromedriver); ARGS go to the tests
+  chaos [ARGS…]        faults injected into real hubs and workers; without ARGS the short form
   local-model ARGS…    one tiny task through the loop with a real model: --server URL --model NAME,
                        or --gguf FILE
   trust                every table of docs/trust-measured.md, measured anew and written
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["generate", "--check"] => generate::check(),
         ["e2e", rest @ ..] => e2e::run(rest),
         ["ui-test", rest @ ..] => ui_test::run(rest),
+        ["chaos", rest @ ..] => chaos::run(rest),
         ["local-model", rest @ ..] => local_model::run(rest),
         ["trust"] => trust::run(),
         ["bench", rest @ ..] => bench::run(rest),

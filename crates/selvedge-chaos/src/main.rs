@@ -22,7 +22,7 @@ selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [
   --seed N          the first round's; each further round has the next one
   --rounds N        rounds of faults (1)
   --seconds N       of faults in each round (10)
-  --ttl MS          how long leases last (1200)
+  --ttl MS          how long leases last (2400)
   --plants          instead: each planted bug must break its own invariant, and no other
   --scenes          instead: the scenes of the planted bugs, without them, break nothing
   --only-plant BUG  instead: that one";
@@ -72,7 +72,7 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
         seed: fastrand::u64(1..1_000_000),
         workers: 3,
         slots: 2,
-        ttl_ms: 1_200,
+        ttl_ms: 2_400,
         longest_ms: 300,
         plant: None,
     };

@@ -109,19 +109,6 @@ impl Outbox {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// One task that is held, under whatever grant.
-    ///
-    /// # Errors
-    /// See [`StoreError`].
-    pub fn holds(&self, task: TaskId) -> Result<Option<u64>, StoreError> {
-        let epoch = self.db.query_row(
-            "SELECT lease_epoch FROM held WHERE task_id = ?1",
-            [task.to_string()],
-            |row| row.get(0),
-        );
-        Ok(epoch.optional()?)
-    }
-
     /// Puts a journal in that the hub has: there is nothing to say of it.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use crate::workspace::Metadata;
 
 /// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
-const MAY_KNOW: [(&str, &[&str]); 10] = [
+const MAY_KNOW: [(&str, &[&str]); 11] = [
     ("selvedge-digest", &[]),
     ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
@@ -30,6 +30,7 @@ const MAY_KNOW: [(&str, &[&str]); 10] = [
         ],
     ),
     ("selvedge-testkit", &[]),
+    ("selvedge-chaos", &["selvedge-core", "selvedge-store"]),
     ("xtask", &["selvedge-core", "selvedge-hub"]),
 ];
 const FOR_TESTS: &str = "selvedge-testkit";

@@ -29,14 +29,17 @@ pub fn hub_tables(path: &Path) -> Result<BTreeMap<String, Task>, Unread> {
         }
         Ok::<(), Unread>(())
     };
-    put("SELECT task_id, x.body FROM task_body x JOIN task t USING (task_no)", |task, row| {
-        let body: Value = serde_json::from_str(&row.get::<_, String>(1)?)?;
-        body["description"]
-            .as_str()
-            .unwrap_or_default()
-            .clone_into(&mut task.description);
-        Ok(())
-    })?;
+    put(
+        "SELECT task_id, x.body FROM task_body x JOIN task t USING (task_no)",
+        |task, row| {
+            let body: Value = serde_json::from_str(&row.get::<_, String>(1)?)?;
+            body["description"]
+                .as_str()
+                .unwrap_or_default()
+                .clone_into(&mut task.description);
+            Ok(())
+        },
+    )?;
     put(
         "SELECT task_id, x.seq, x.event FROM log x JOIN task t USING (task_no) ORDER BY task_no, x.seq",
         |task, row| {

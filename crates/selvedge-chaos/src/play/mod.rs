@@ -24,8 +24,7 @@ async fn finish(fleet: &mut Fleet, patience: Duration) -> Result<Vec<Violation>,
     let mut tasks = Vec::new();
     while tokio::time::Instant::now() < until {
         if let Ok(states) = fleet.client.look().await {
-            let over = |state: &str| matches!(state, "succeeded" | "failed" | "cancelled" | "dead");
-            let open = states.iter().any(|(_, state)| !over(state));
+            let open = states.iter().any(|(_, state)| !is_over(state));
             tasks = states.into_iter().map(|(task, _)| task).collect();
             if !open {
                 break;
@@ -47,6 +46,10 @@ async fn finish(fleet: &mut Fleet, patience: Duration) -> Result<Vec<Violation>,
     let mut history = fleet.history().await?;
     history.held_in_the_end = held;
     Ok(check(&history))
+}
+
+fn is_over(state: &str) -> bool {
+    matches!(state, "succeeded" | "failed" | "cancelled" | "dead")
 }
 
 /// Waits until a task is in one of these states.

@@ -9,12 +9,15 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::faults::Faults;
-use super::{Tally, finish};
+use super::{Tally, finish, is_over};
 use crate::check::Violation;
 use crate::stage::{Client, Fleet, Settings, Shim, Trouble, Wanted};
 
 /// How long everything may take to come to its end once faults have stopped.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Tasks that are open at a time.
+const AT_WORK: usize = 10;
 
 /// What became of a round.
 #[derive(Debug)]
@@ -71,8 +74,13 @@ async fn play(
         faults.step(fleet).await?;
     }
     faults.end(fleet).await?;
+    let calm_since = Instant::now();
     clients.await?;
     let violations = finish(fleet, PATIENCE).await;
+    let took = calm_since.elapsed().as_secs();
+    faults
+        .tally
+        .insert("seconds to come to rest".to_owned(), took);
     watcher.abort();
     violations
 }
@@ -84,7 +92,12 @@ async fn submit_all(client: Client, seed: u64, until: Instant) {
     let mut number = 0;
     while Instant::now() < until || !open.is_empty() {
         for _ in 0..random.u32(0..4) {
-            if Instant::now() > until || open.len() > 8 {
+            let at_work = client
+                .look_back()
+                .iter()
+                .filter(|(_, state)| !is_over(state))
+                .count();
+            if Instant::now() > until || open.len() + at_work > AT_WORK {
                 break;
             }
             number += 1;

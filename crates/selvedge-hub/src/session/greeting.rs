@@ -11,8 +11,12 @@ use selvedge_store::hub::{Answer, Change, HubStoreError, Identity, ListFilter};
 
 use crate::hub::Hub;
 
-/// The answer to a greeting; none when the store cannot say.
-pub(super) async fn welcome(hub: &Hub, identity: &Identity, hello: &Hello) -> Option<HubMessage> {
+/// An answer for each lease that the worker holds; none when the store cannot say.
+pub(super) async fn welcome(
+    hub: &Hub,
+    identity: &Identity,
+    hello: &Hello,
+) -> Option<Vec<HeldAnswer>> {
     let mut answers = Vec::new();
     for held in &hello.held {
         let verdict = keep(hub, held).await;
@@ -27,12 +31,17 @@ pub(super) async fn welcome(hub: &Hub, identity: &Identity, hello: &Hello) -> Op
     if let Err(error) = forget(hub, identity, hello).await {
         tracing::warn!(%error, "what a worker was offered before stays until it expires");
     }
+    Some(answers)
+}
+
+/// The answer to a greeting, as a message.
+pub(super) fn said(hub: &Hub, answers: Vec<HeldAnswer>) -> HubMessage {
     let ttl = hub.settings.timing.ttl().as_millis();
-    Some(HubMessage::Welcome {
+    HubMessage::Welcome {
         hub: hub.settings.name.clone(),
         ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
         answers,
-    })
+    }
 }
 
 async fn keep(hub: &Hub, held: &Held) -> Result<HeldVerdict, HubStoreError> {

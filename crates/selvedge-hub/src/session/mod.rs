@@ -98,12 +98,16 @@ impl Session {
             .enter(&hello, self.identity.token_id, outgoing);
         let ended = match greeting::welcome(&self.hub, &self.identity, &hello).await {
             None => Ended::Gone,
-            Some(welcome) if send(&mut sink, &welcome).await.is_err() => Ended::Gone,
-            Some(_) => {
-                self.hub.sessions.seated(&seat, &hello);
-                self.hub.wake.notify_one();
-                self.serve(&seat, &mut sink, &mut stream, &mut waiting)
-                    .await
+            Some(answers) => {
+                let welcome = greeting::said(&self.hub, answers.clone());
+                if send(&mut sink, &welcome).await.is_err() {
+                    Ended::Gone
+                } else {
+                    self.hub.sessions.seated(&seat, &answers);
+                    self.hub.wake.notify_one();
+                    self.serve(&seat, &mut sink, &mut stream, &mut waiting)
+                        .await
+                }
             }
         };
         self.hub.sessions.leave(&seat);

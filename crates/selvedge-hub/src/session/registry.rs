@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_core::fleet::{Hello, HubMessage, LeaseKey, WorkerRow};
+use selvedge_core::fleet::{HeldAnswer, HeldVerdict, Hello, HubMessage, LeaseKey, WorkerRow};
 use selvedge_core::model::{TaskId, Timestamp};
 use selvedge_store::hub::Want;
 use serde::{Deserialize, Serialize};
@@ -105,13 +105,16 @@ impl Registry {
     }
 
     /// It was welcomed: from now on it may be offered something.
-    pub(crate) fn seated(&self, seat: &Seat, hello: &Hello) {
+    /// What it was not told to keep takes none of its slots.
+    pub(crate) fn seated(&self, seat: &Seat, answers: &[HeldAnswer]) {
+        let kept = answers
+            .iter()
+            .filter(|answer| matches!(answer.verdict, HeldVerdict::Keep { .. }));
         self.with(seat, |worker| {
             worker.seated = true;
-            let held = hello.held.iter();
             worker
                 .held
-                .extend(held.map(|held| (held.lease.task_id, held.lease.lease_epoch)));
+                .extend(kept.map(|kept| (kept.key.task_id, kept.key.lease_epoch)));
         });
     }
 

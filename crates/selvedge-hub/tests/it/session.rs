@@ -243,3 +243,30 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
     assert!(is_ack(&worker.asked(&complete).await, 2));
     hub.reaches(&task, &submit, &["cancelled"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker() {
+    let hub = TestHub::start().await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    hub.submit(&submit, &json!({"description": "x"})).await;
+    let lease = worker.assignment().await.lease;
+    let complete = WorkerMessage::TaskComplete {
+        entry: entry(&lease, 1),
+        completion_id: "once".to_owned(),
+        result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
+    };
+    assert!(is_ack(&worker.asked(&complete).await, 1));
+    drop(worker);
+    // It never heard of the acknowledgement, and still believes that it holds the task.
+    let mut back = hello("one");
+    back.held = vec![Held {
+        lease,
+        run_number: 0,
+        last_seq: 1,
+    }];
+    let (_worker, _) = TestWorker::connect(&hub, &token, &back).await;
+    let workers = hub.get("/api/v1/workers", &submit).await.json();
+    assert_eq!(workers["workers"][0]["tasks"], json!([]));
+}

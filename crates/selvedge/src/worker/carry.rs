@@ -25,6 +25,8 @@ use crate::{freeze, launch, settings};
 
 /// How long a run may take to stop in order when its task is cancelled or the worker leaves.
 const LISTEN: Duration = Duration::from_millis(50);
+/// Before a task is tried again that could be neither done nor given back.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// All that a task needs.
 #[derive(Clone)]
@@ -90,6 +92,8 @@ impl Porter {
                     if self.give_up(&lane, last).await {
                         break Left::Released(reason);
                     }
+                    // Not even that could be written down.
+                    tokio::time::sleep(AGAIN).await;
                 }
                 Err(Halt::Never(reason)) => {
                     let result = TaskResult::without_run(Outcome::InfraFailed, reason);
@@ -100,6 +104,7 @@ impl Porter {
                     if self.give_up(&lane, last).await {
                         break Left::Done(Outcome::InfraFailed);
                     }
+                    tokio::time::sleep(AGAIN).await;
                 }
                 Ok(left) => break left,
             }

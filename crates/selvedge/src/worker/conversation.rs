@@ -1,6 +1,7 @@
 //! One connection's exchange with the hub: hello, renewals, offers, acknowledgements.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -13,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 
+use super::lane::Lane;
 use super::link::{Identity, News, Outgoing, Writer, read};
 
 /// How long a hub may take to answer `hello`.
@@ -36,6 +38,8 @@ pub(super) struct Conversation<'a> {
     /// Renewals that were sent and not answered: when each was.
     renewals: BTreeMap<u64, Instant>,
     renewal: u64,
+    /// Whether the hub has answered a renewal on it.
+    pub(super) proven: bool,
 }
 
 impl<'a> Conversation<'a> {
@@ -51,6 +55,7 @@ impl<'a> Conversation<'a> {
             timing: Timing::default(),
             renewals: BTreeMap::new(),
             renewal: 0,
+            proven: false,
         }
     }
 
@@ -151,6 +156,7 @@ impl<'a> Conversation<'a> {
             return Err("the hub does not answer".to_owned());
         }
         let lanes = self.identity.lanes.all();
+        self.accept_again(&lanes, writer);
         let leases = lanes.iter().filter(|lane| {
             let standing = lane.standing();
             standing.accepted && standing.lost.is_none() && standing.connection == self.connection
@@ -163,6 +169,21 @@ impl<'a> Conversation<'a> {
             Ok(())
         } else {
             Err("the hub takes nothing more".to_owned())
+        }
+    }
+
+    /// An acceptance that the hub's store would not take was answered by nothing: it is said again.
+    fn accept_again(&self, lanes: &[Arc<Lane>], writer: &Writer) {
+        for lane in lanes {
+            let standing = lane.standing();
+            let asked = standing
+                .fence_at
+                .is_some_and(|at| at.elapsed() > self.timing.renew_every());
+            if !standing.accepted && standing.lost.is_none() && asked {
+                let lease = lane.lease.clone();
+                // What does not go now goes with the next renewal.
+                writer.urgent(&WorkerMessage::TaskAccept { lease });
+            }
         }
     }
 
@@ -187,6 +208,7 @@ impl<'a> Conversation<'a> {
             }
             HubMessage::Renewed { id, answers } => {
                 if let Some(sent) = self.renewals.remove(&id) {
+                    self.proven = true;
                     self.renewals.retain(|earlier, _| *earlier > id);
                     for answer in answers {
                         self.answered(answer, sent, false);
@@ -258,6 +280,13 @@ impl<'a> Conversation<'a> {
                 if hello {
                     standing.next_seq = next_seq;
                 } else {
+                    // The hub says nothing of an entry that its store would not take: where it stands still
+                    // from one renewal to the next, what it lacks is sent again. Twice is harmless.
+                    let lacks = next_seq <= lane.last_seq();
+                    if lacks && standing.wanted == next_seq {
+                        standing.again += 1;
+                    }
+                    standing.wanted = next_seq;
                     standing.next_seq = standing.next_seq.max(next_seq);
                 }
                 if cancel.is_some() {
@@ -269,5 +298,54 @@ impl<'a> Conversation<'a> {
                 standing.lost.get_or_insert(reason);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::fleet::{Hello, Lease, SESSION_VERSION};
+
+    use super::*;
+    use crate::worker::lane::Lanes;
+
+    #[test]
+    fn what_the_hub_still_lacks_at_the_next_renewal_is_sent_again() {
+        let lease = Lease {
+            task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
+            lease_epoch: 1,
+            lease_token: "t".to_owned(),
+        };
+        let lane = Lane::new(lease, 0, 0);
+        let lanes = Lanes::default();
+        lanes.add(Arc::clone(&lane));
+        let hello = Hello {
+            v: SESSION_VERSION,
+            worker: "one".to_owned(),
+            boot_id: String::new(),
+            version: String::new(),
+            labels: Vec::new(),
+            slots: 1,
+            sandbox: None,
+            held: Vec::new(),
+        };
+        let (news, _heard) = mpsc::channel(1);
+        let identity = Identity { hello, lanes };
+        let conversation = Conversation::new(1, &identity, &news);
+        lane.wrote(3, 1);
+        let renewed = |next_seq| {
+            let verdict = HeldVerdict::Keep {
+                expires_in_ms: 1,
+                next_seq,
+                cancel: None,
+            };
+            let key = lane.key();
+            conversation.answered(HeldAnswer { key, verdict }, Instant::now(), false);
+            lane.standing().again
+        };
+        assert_eq!(renewed(2), 0, "it may be on its way");
+        assert_eq!(renewed(3), 0, "it goes on");
+        assert_eq!(renewed(3), 1, "it stands still");
+        assert_eq!(renewed(4), 1, "it has everything");
+        assert_eq!(renewed(4), 1);
     }
 }

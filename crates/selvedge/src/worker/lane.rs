@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use selvedge_core::fleet::{Held, Lease, LeaseKey};
+use selvedge_core::model::TaskId;
 use selvedge_store::fault;
 use tokio::sync::{Notify, watch};
 
@@ -29,6 +30,8 @@ pub(super) struct Standing {
     pub(super) fence_at: Option<Instant>,
     /// Asks whoever sends to look again, because an entry was missing.
     pub(super) again: u64,
+    /// The first entry that the hub did not have at the last renewal.
+    pub(super) wanted: u64,
 }
 
 /// One lease.
@@ -52,6 +55,7 @@ impl Lane {
             lost: None,
             fence_at: None,
             again: 0,
+            wanted: 0,
         };
         Arc::new(Self {
             lease,
@@ -177,6 +181,12 @@ impl Lanes {
 
     pub(super) fn get(&self, key: LeaseKey) -> Option<Arc<Lane>> {
         self.map().get(&key).cloned()
+    }
+
+    /// Whether any grant of a task is at work here. What the outbox still has of one that is not may be a
+    /// leftover: it could not be removed, for the disk was full.
+    pub(super) fn holds(&self, task: TaskId) -> bool {
+        self.map().keys().any(|key| key.task_id == task)
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Lane>> {

@@ -1,7 +1,7 @@
 //! The connection to the hub, on a thread of its own with a runtime of its own: whatever the tasks do, the
 //! leases are renewed. It is made again, with jitter, for as long as the worker lives.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
@@ -94,11 +94,14 @@ async fn keep_up(
 ) {
     let mut wait = FIRST_WAIT;
     for connection in 1_u64.. {
-        let began = Instant::now();
         let said = match hub.open_session().await {
             Ok(socket) => {
                 let mut conversation = Conversation::new(connection, &identity, &news);
-                match conversation.hold(socket, &mut outgoing).await {
+                let ended = conversation.hold(socket, &mut outgoing).await;
+                if conversation.proven {
+                    wait = FIRST_WAIT;
+                }
+                match ended {
                     Ended::Broken(why) => News::Disconnected(why),
                     Ended::Over => return,
                 }
@@ -111,9 +114,6 @@ async fn keep_up(
         }
         if news.send(said).await.is_err() {
             return;
-        }
-        if began.elapsed() > LONGEST_WAIT {
-            wait = FIRST_WAIT;
         }
         // Half of it is jitter: after a hub's restart not all of its workers come at once.
         let pause = wait.mul_f64(0.5 + fastrand::f64() / 2.0);

@@ -269,11 +269,8 @@ impl Worker {
                 say("leaving: what is at work is given back");
                 leave.send_replace(true);
             } else if signalled {
-                self.drain(
-                    connected,
-                    "a signal came; a second one gives the tasks back",
-                )
-                .await;
+                self.drain(connected, "a signal came; a second one ends the tasks")
+                    .await;
             }
         }
     }
@@ -296,19 +293,19 @@ impl Worker {
         }
         let asked = Instant::now();
         let room = !self.draining && self.lanes.count() < self.slots;
-        let before = self.desk.with(move |it| it.holds(key.task_id)).await;
-        let refused = match (room, before) {
-            (false, _) => Some("no slot is free".to_owned()),
+        let refused = if !room {
+            Some("no slot is free".to_owned())
+        } else if self.lanes.holds(key.task_id) {
             // The hub has given it away and back: what is left of the earlier grant must end first.
-            (true, Ok(Some(_))) => Some("an earlier grant of it is still being ended".to_owned()),
-            (true, Ok(None)) => match serde_json::to_string(&assign) {
+            Some("an earlier grant of it is still being ended".to_owned())
+        } else {
+            match serde_json::to_string(&assign) {
                 Err(error) => Some(error.to_string()),
                 Ok(text) => {
                     let taken = self.desk.with(move |it| it.take(key, &text)).await;
                     taken.err().map(|error| error.to_string())
                 }
-            },
-            (true, Err(error)) => Some(error.to_string()),
+            }
         };
         if let Some(reason) = refused {
             let message = WorkerMessage::TaskDecline { lease, reason };

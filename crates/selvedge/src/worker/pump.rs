@@ -39,18 +39,22 @@ pub(super) struct Pump {
 
 impl Pump {
     /// Sends until the lease is over; then what is left is sent once more, as late evidence.
-    pub(super) async fn run(self) -> Result<(), DeskError> {
+    /// An outbox that cannot be used now, for its disk is full, is tried again: nothing else would send.
+    pub(super) async fn run(self) {
         let mut watch = self.lane.watch();
         let (mut connection, mut again, mut next, mut forgotten) = (0, 0, 1, 0);
         loop {
             let standing = watch.borrow_and_update().clone();
             if standing.lost.is_some() {
-                return self.late(standing.next_seq).await;
+                // Evidence: what cannot be read now is left unsaid.
+                let _ = self.late(standing.next_seq).await;
+                return;
             }
             if standing.next_seq > forgotten + 1 {
-                forgotten = standing.next_seq - 1;
-                let (key, seq) = (self.lane.key(), forgotten);
-                self.desk.with(move |it| it.acknowledged(key, seq)).await?;
+                let (key, seq) = (self.lane.key(), standing.next_seq - 1);
+                let gone = self.desk.with(move |it| it.acknowledged(key, seq)).await;
+                // What stays is sent to nobody, and goes with the next one.
+                forgotten = if gone.is_ok() { seq } else { forgotten };
             }
             if standing.connection != connection || standing.again != again {
                 (connection, again) = (standing.connection, standing.again);
@@ -59,10 +63,11 @@ impl Pump {
             next = next.max(standing.next_seq);
             if connection > 0 && standing.accepted && next < standing.next_seq + WINDOW {
                 let (key, from) = (self.lane.key(), next);
-                let page = self
-                    .desk
-                    .with(move |it| it.entries(key, from, PAGE))
-                    .await?;
+                let page = self.desk.with(move |it| it.entries(key, from, PAGE)).await;
+                let Ok(page) = page else {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                };
                 if !page.is_empty() {
                     for entry in page {
                         let seq = entry.seq;
@@ -75,7 +80,7 @@ impl Pump {
                 }
             }
             tokio::select! {
-                changed = watch.changed() => if changed.is_err() { return Ok(()) },
+                changed = watch.changed() => if changed.is_err() { return },
                 () = self.lane.written.notified() => {}
             }
         }

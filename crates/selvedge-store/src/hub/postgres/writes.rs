@@ -12,7 +12,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
 use super::columns::{Kept, SAVE, TaskColumns, int, small, text};
-use crate::hub::change::Written;
+use crate::hub::change::{self, Written};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
 
@@ -39,8 +39,10 @@ const JOURNAL: &str = "
     INSERT INTO journal SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])";
 const COSTS: &str = "
     INSERT INTO cost
-    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[],
-                         $7::bigint[], $8::bigint[], $9::text[])
+    SELECT line.* FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[],
+                              $7::bigint[], $8::bigint[], $9::text[]) AS line (task_no, run, call)
+    WHERE line.call <> 'lost' OR NOT EXISTS (
+        SELECT 1 FROM cost WHERE cost.task_no = line.task_no AND cost.run_number = line.run)
     ON CONFLICT DO NOTHING";
 const RESULTS: &str = "
     INSERT INTO result SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[])
@@ -198,7 +200,8 @@ impl Writes {
         for line in written.journal {
             self.journal.push(task, line.seq, now, line.event);
         }
-        for line in written.costs {
+        let cut_off = written.cut_off.into_iter().map(change::cut_off);
+        for line in written.costs.into_iter().chain(cut_off) {
             self.costs.tasks.push(task);
             self.costs.runs.push(small(line.run_number));
             self.costs.calls.push(text(&line.call_id).into_owned());

@@ -1,0 +1,360 @@
+//! One task of two runs: the first was cut off with its worker, the second is verified.
+
+use selvedge_chaos::history::{
+    Call, Cancel, Cost, Pause, Report, Run, Seen, SeenLine, SeenReport, Submit, Task, Trace, Traced,
+};
+use selvedge_chaos::{History, check};
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::{LeaseEvent, LossReason};
+use selvedge_core::model::{Closing, Outcome};
+use selvedge_store::fault::PLANTS;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+const BODY: &str = r#"{"status":"pass"}"#;
+
+fn log() -> Vec<(u64, LeaseEvent)> {
+    let granted = |epoch, worker: &str| LeaseEvent::Granted {
+        epoch,
+        worker: worker.to_owned(),
+    };
+    let closed = |run_number, closing| LeaseEvent::RunClosed {
+        run_number,
+        closing,
+    };
+    let events = vec![
+        LeaseEvent::Submitted,
+        granted(1, "a"),
+        LeaseEvent::Accepted,
+        LeaseEvent::RunBegun { run_number: 1 },
+        closed(1, Closing::Interrupted),
+        LeaseEvent::LeaseLost {
+            reason: LossReason::Expired,
+            charged: true,
+        },
+        LeaseEvent::BackedOff { pause_ms: 1_000 },
+        LeaseEvent::Requeued,
+        granted(2, "b"),
+        LeaseEvent::Accepted,
+        LeaseEvent::RunBegun { run_number: 2 },
+        closed(2, Closing::Report),
+        LeaseEvent::Completed {
+            completion_id: "t.2".to_owned(),
+            outcome: Outcome::Verified,
+        },
+        LeaseEvent::Ended {
+            state: TaskState::Succeeded,
+            outcome: Outcome::Verified,
+        },
+    ];
+    (1..).zip(events).collect()
+}
+
+fn task() -> Task {
+    let run = |number, epoch, closing: &str| Run {
+        number,
+        epoch,
+        closing: Some(closing.to_owned()),
+    };
+    let cost = |run, call: &str, micro_usd| Cost {
+        run,
+        call: call.to_owned(),
+        micro_usd,
+    };
+    Task {
+        description: "do it key=k".to_owned(),
+        state: "succeeded".to_owned(),
+        epoch: 2,
+        worker: Some("b".to_owned()),
+        last_run: 2,
+        reports_counted: 1,
+        losses: 1,
+        completion: Some("t.2".to_owned()),
+        outcome: Some("verified".to_owned()),
+        priority: 1,
+        rank: 400_000,
+        created_at: 1_000_000,
+        max_attempts: 1,
+        log_seq: 14,
+        log: log(),
+        runs: vec![run(1, 1, "interrupted"), run(2, 2, "report")],
+        reports: vec![Report {
+            run: 2,
+            epoch: 2,
+            digest: Sha256::digest(BODY.as_bytes()).to_vec(),
+            body: BODY.to_owned(),
+        }],
+        costs: vec![cost(1, "lost", None), cost(2, "session", Some(20))],
+        results: vec![("t.2".to_owned(), json!({"verification_attempts": 1}))],
+        ..Task::default()
+    }
+}
+
+fn call(run: u32, worker: &str, from_us: u64, to_us: u64, micro_usd: u64) -> Call {
+    Call {
+        task: "t".to_owned(),
+        run,
+        worker: worker.to_owned(),
+        from_us,
+        to_us,
+        micro_usd,
+    }
+}
+
+fn trace(worker: &str, epoch: u64, at_us: u64, what: Traced) -> Trace {
+    Trace {
+        worker: worker.to_owned(),
+        pid: i32::from(worker.as_bytes()[0]),
+        at_us,
+        task: "t".to_owned(),
+        epoch,
+        what,
+    }
+}
+
+fn sound() -> History {
+    let told = Traced::Report {
+        seq: 3,
+        run: 2,
+        body: BODY.to_owned(),
+    };
+    History {
+        submits: vec![Submit {
+            key: "k".to_owned(),
+            priority: 1,
+            max_attempts: 1,
+            answered: Some("t".to_owned()),
+        }],
+        seen: vec![Seen {
+            at_us: 90,
+            task: "t".to_owned(),
+            state: "succeeded".to_owned(),
+            epoch: 2,
+        }],
+        lines: vec![SeenLine {
+            task: "t".to_owned(),
+            of_journal: false,
+            seq: 1,
+            event: json!({"type": "submitted"}),
+        }],
+        reads: vec![SeenReport {
+            task: "t".to_owned(),
+            run: 2,
+            body: BODY.to_owned(),
+        }],
+        calls: vec![call(1, "a", 10, 20, 70), call(2, "b", 30, 40, 20)],
+        traces: vec![
+            trace("a", 1, 5, Traced::DriveBegan),
+            trace("a", 1, 25, Traced::DriveEnded),
+            trace("b", 2, 28, Traced::DriveBegan),
+            trace("b", 2, 41, told),
+            trace("b", 2, 42, Traced::Acked(3)),
+            trace("b", 2, 50, Traced::DriveEnded),
+        ],
+        slots: 1,
+        margin_us: 5,
+        tasks: [("t".to_owned(), task())].into(),
+        ..History::default()
+    }
+}
+
+/// What a change of the sound history breaks.
+#[track_caller]
+fn breaks(change: impl FnOnce(&mut History, &mut Task), expect: &[u8]) {
+    let mut history = sound();
+    let mut task = history.tasks.remove("t").unwrap();
+    change(&mut history, &mut task);
+    history.tasks.insert("t".to_owned(), task);
+    let violations = check(&history);
+    let mut broken: Vec<u8> = violations.iter().map(|it| it.invariant).collect();
+    broken.dedup();
+    assert_eq!(broken, expect, "{violations:#?}");
+}
+
+#[test]
+fn a_sound_history_breaks_nothing() {
+    breaks(|_, _| {}, &[]);
+    assert_eq!(
+        PLANTS.len(),
+        13,
+        "one for each invariant, and one of the disk"
+    );
+}
+
+#[test]
+fn submits_are_kept_once_for_each_key() {
+    breaks(
+        |history, _| history.submits[0].answered = Some("u".to_owned()),
+        &[1],
+    );
+    breaks(
+        |history, task| {
+            let costs = Vec::new();
+            let other = Task {
+                costs,
+                ..task.clone()
+            };
+            history.tasks.insert("u".to_owned(), other);
+        },
+        &[1],
+    );
+}
+
+#[test]
+fn every_task_ends() {
+    breaks(
+        |history, task| {
+            history.seen.clear();
+            task.log.truncate(8);
+            (task.state, task.log_seq) = ("queued".to_owned(), 8);
+            (task.epoch, task.worker) = (1, Some("a".to_owned()));
+            (task.last_run, task.reports_counted) = (1, 0);
+            (task.completion, task.outcome) = (None, None);
+            task.runs.truncate(1);
+            task.costs.truncate(1);
+            task.reports.clear();
+            history.calls.truncate(1);
+            history.traces.truncate(2);
+            history.reads.clear();
+        },
+        &[2],
+    );
+}
+
+#[test]
+fn epochs_rise_and_one_is_live() {
+    breaks(
+        |_, task| {
+            task.log[8].1 = LeaseEvent::Granted {
+                epoch: 1,
+                worker: "b".to_owned(),
+            };
+            task.epoch = 1;
+            (task.runs[1].epoch, task.reports[0].epoch) = (1, 1);
+            task.log[12].1 = LeaseEvent::Completed {
+                completion_id: "t.1".to_owned(),
+                outcome: Outcome::Verified,
+            };
+            task.completion = Some("t.1".to_owned());
+        },
+        &[3],
+    );
+    breaks(
+        |history, _| {
+            history.traces.push(trace("c", 2, 60, Traced::DriveBegan));
+        },
+        &[3],
+    );
+}
+
+#[test]
+fn intervals_overlap_only_while_a_worker_stands_still() {
+    breaks(|history, _| history.calls[0].to_us = 33, &[4]);
+    breaks(|history, _| history.traces[1].at_us = 33, &[4]);
+    let stood_still = |to_us| {
+        move |history: &mut History, _: &mut Task| {
+            history.calls[0].to_us = 33;
+            history.pauses.push(Pause {
+                worker: Some("a".to_owned()),
+                from_us: 12,
+                to_us,
+            });
+        }
+    };
+    breaks(stood_still(30), &[]);
+    breaks(stood_still(20), &[4]);
+}
+
+#[test]
+fn an_earlier_grant_changes_nothing() {
+    breaks(|_, task| task.reports[0].epoch = 1, &[5]);
+    breaks(|_, task| task.runs[1].epoch = 1, &[5]);
+}
+
+#[test]
+fn what_is_over_stays_so() {
+    breaks(
+        |history, _| {
+            let mut seen = history.seen[0].clone();
+            (seen.at_us, seen.state) = (80, "failed".to_owned());
+            history.seen.push(seen);
+        },
+        &[6],
+    );
+}
+
+#[test]
+fn every_agent_has_a_run_of_its_own() {
+    breaks(
+        |history, _| history.calls.push(call(1, "c", 22, 23, 0)),
+        &[7],
+    );
+    breaks(
+        |history, _| history.calls.push(call(3, "b", 60, 61, 0)),
+        &[7],
+    );
+}
+
+#[test]
+fn reports_are_kept_as_they_came() {
+    breaks(|_, task| task.reports[0].digest[0] ^= 1, &[8]);
+    breaks(|history, _| history.reads[0].body.push(' '), &[8]);
+    breaks(
+        |history, _| {
+            history.traces[3].what = Traced::Report {
+                seq: 3,
+                run: 2,
+                body: String::new(),
+            };
+        },
+        &[8],
+    );
+    breaks(
+        |history, task| {
+            history.reads.clear();
+            task.reports.clear();
+        },
+        &[8],
+    );
+}
+
+#[test]
+fn crashes_are_not_charged() {
+    breaks(
+        |_, task| task.results[0].1 = json!({"verification_attempts": 2}),
+        &[9],
+    );
+    breaks(|history, _| history.submits[0].max_attempts = 3, &[9]);
+}
+
+#[test]
+fn the_cost_is_the_providers() {
+    breaks(|_, task| task.costs[1].micro_usd = Some(40), &[10]);
+    breaks(|_, task| drop(task.costs.remove(0)), &[10]);
+    breaks(|_, task| task.costs[0].micro_usd = Some(70), &[]);
+}
+
+#[test]
+fn the_log_is_the_state() {
+    breaks(|_, task| drop(task.log.remove(2)), &[11]);
+    breaks(|_, task| task.losses = 0, &[11]);
+    breaks(|history, _| history.lines[0].event = json!({}), &[11]);
+    breaks(|_, task| task.event_seq = 1, &[11]);
+}
+
+#[test]
+fn cancels_hold_and_nothing_leaks() {
+    let cancel = Cancel {
+        task: "t".to_owned(),
+    };
+    breaks(|history, _| history.cancels.push(cancel), &[12]);
+    breaks(
+        |history, _| {
+            let held = vec!["t".to_owned()];
+            history.held_in_the_end.push(("a".to_owned(), held));
+        },
+        &[12],
+    );
+    breaks(|_, task| task.rank += 1, &[12]);
+    breaks(|history, _| history.slots = 0, &[12]);
+}
