@@ -16,13 +16,14 @@ use selvedge_chaos::stage::{Settings, Shim, Trouble, agent};
 
 const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
-               [--plants | --scenes | --only-plant BUG]
+               [--points | --plants | --scenes | --only-plant BUG]
 
   --program PATH    `selvedge`, built with the feature `faults`
   --seed N          the first round's; each further round has the next one
   --rounds N        rounds of faults (1)
   --seconds N       of faults in each round (10)
   --ttl MS          how long leases last (2400)
+  --points          only kills at marked points, as many as there is time for
   --plants          instead: each planted bug must break its own invariant, and no other
   --scenes          instead: the scenes of the planted bugs, without them, break nothing
   --only-plant BUG  instead: that one";
@@ -74,6 +75,7 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
         slots: 2,
         ttl_ms: 2_400,
         longest_ms: 300,
+        points_only: false,
         plant: None,
     };
     let (mut rounds, mut length, mut plants) = (1, Duration::from_secs(10), Vec::new());
@@ -90,6 +92,7 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
             "--seconds" => length = Duration::from_secs(value()?.parse()?),
             "--ttl" => settings.ttl_ms = value()?.parse()?,
             "--workers" => settings.workers = value()?.parse()?,
+            "--points" => (settings.points_only, settings.longest_ms) = (true, 60),
             "--plants" => plants.extend(PLANTED.map(|plant| (plant, true))),
             "--scenes" => plants.extend(PLANTED.map(|plant| (plant, false))),
             "--only-plant" => {

@@ -7,7 +7,7 @@ use selvedge_store::fault::POINTS;
 use tokio::time::Instant;
 
 use super::Tally;
-use crate::stage::{Fleet, Rule, Trouble, What};
+use crate::stage::{Fleet, Rule, Settings, Trouble, What};
 
 /// Messages that may be lost, doubled or late.
 const MESSAGES: [&str; 14] = [
@@ -50,6 +50,7 @@ enum Lasting {
 pub(super) struct Faults {
     random: Rng,
     ttl: Duration,
+    points_only: bool,
     lasting: Vec<(Instant, Lasting)>,
     hub_back: Option<Instant>,
     workers_back: Vec<(Instant, usize)>,
@@ -57,10 +58,11 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn new(seed: u64, ttl_ms: u64) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
-            random: Rng::with_seed(seed),
-            ttl: Duration::from_millis(ttl_ms),
+            random: Rng::with_seed(settings.seed),
+            ttl: Duration::from_millis(settings.ttl_ms),
+            points_only: settings.points_only,
             lasting: Vec::new(),
             hub_back: None,
             workers_back: Vec::new(),
@@ -82,7 +84,11 @@ impl Faults {
             .filter(|it| it.starts_with(of))
             .collect();
         let point = self.random.choice(points)?;
-        let most = if OFTEN.contains(&point) { 25 } else { 2 };
+        let most = match (OFTEN.contains(&point), self.points_only) {
+            (true, false) => 25,
+            (true, true) => 8,
+            (false, _) => 2,
+        };
         Some((point, self.random.u64(1..=most)))
     }
 
@@ -107,6 +113,10 @@ impl Faults {
     pub(super) async fn step(&mut self, fleet: &mut Fleet) -> Result<(), Trouble> {
         self.end_what_is_over(fleet, Instant::now())?;
         self.bring_back(fleet).await?;
+        if self.points_only {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            return Ok(());
+        }
         let number = self.random.usize(0..fleet.workers.len());
         match self.random.u32(0..100) {
             0..4 => self.kill_hub(fleet).await?,

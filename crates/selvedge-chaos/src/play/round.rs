@@ -38,7 +38,7 @@ pub async fn round(
 ) -> Result<Round, Trouble> {
     let seed = settings.seed;
     let mut fleet = Fleet::stage(settings.clone(), shim).await?;
-    let mut faults = Faults::new(seed, settings.ttl_ms);
+    let mut faults = Faults::new(&settings);
     let played = play(&mut fleet, &mut faults, seed, length).await;
     let violations = match played {
         Ok(violations) => violations,

@@ -153,7 +153,7 @@ impl Client {
                         task,
                         state,
                         epoch,
-                    })
+                    });
                 });
             }
             match page["next_cursor"].as_str() {

@@ -31,6 +31,8 @@ pub struct Settings {
     pub ttl_ms: u64,
     /// How long a session of an agent takes at most, in milliseconds.
     pub longest_ms: u64,
+    /// Whether processes only die at marked points, one after the other as fast as they come.
+    pub points_only: bool,
     /// A bug.
     pub plant: Option<&'static str>,
 }
@@ -257,7 +259,7 @@ impl Fleet {
             let ended = hub.kill().await?;
             self.died(ended);
         }
-        self.lost(&self.path("hub"), power_fails)
+        Self::lost(&self.path("hub"), power_fails)
     }
 
     /// Kills a worker in the same way.
@@ -268,10 +270,10 @@ impl Fleet {
             self.died(ended);
         }
         let folder = self.workers[number].workdir.clone();
-        self.lost(&folder, power_fails)
+        Self::lost(&folder, power_fails)
     }
 
-    fn lost(&self, folder: &Path, power_fails: bool) -> Result<u64, Trouble> {
+    fn lost(folder: &Path, power_fails: bool) -> Result<u64, Trouble> {
         if !folder.exists() {
             return Ok(0);
         }
@@ -382,7 +384,7 @@ impl Fleet {
                 &self.path(&format!("trace/{}", worker.name)),
             )?);
         }
-        history.pauses = self.pauses.clone();
+        history.pauses.clone_from(&self.pauses);
         history.deaths.clone_from(&self.deaths);
         history.slots = self.settings.slots;
         history.margin_us = self.settings.ttl_ms * 500;
@@ -402,9 +404,11 @@ fn configure(root: &Path, name: &str, provider: &Provider) -> Result<(), Trouble
     std::fs::create_dir_all(&folder)?;
     let config = format!(
         "agent = \"scripted\"\n[agents.scripted]\nkind = \"command\"\n\
-         program = [{own:?}, \"agent\", \"{}\", {root:?}]\n\
+         program = [\"{}\", \"agent\", \"{}\", \"{}\"]\n\
          [verification]\nbaseline = \"off\"\nrerun_failed = false\n[sandbox]\nbackend = \"none\"\n",
-        provider.address()
+        own.display(),
+        provider.address(),
+        root.display()
     );
     Ok(std::fs::write(folder.join("config.toml"), config)?)
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
 use futures_util::{SinkExt, StreamExt};
@@ -25,7 +26,8 @@ use tokio::time::timeout;
 use self::messages::{Answering, answer};
 use self::registry::Seat;
 pub(crate) use self::registry::{Registry, Told};
-use crate::access::Caller;
+use crate::access::{Caller, bearer};
+use crate::auth;
 use crate::hub::Hub;
 
 /// Entries of one session that wait for the store.
@@ -56,8 +58,10 @@ enum Ended {
 pub(crate) async fn upgrade(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
+    let secret = bearer(&headers).map(auth::hash);
     upgrade
         .protocols([SESSION_PROTOCOL])
         .max_message_size(MESSAGE)
@@ -66,7 +70,7 @@ pub(crate) async fn upgrade(
         .write_buffer_size(0)
         .max_write_buffer_size(2 * MESSAGE)
         .on_upgrade(move |socket| async move {
-            let ended = Session::new(hub, caller.0).run(socket).await;
+            let ended = Session::new(hub, caller.0, secret).run(socket).await;
             tracing::debug!(?ended, "a worker's session ended");
         })
 }
@@ -74,11 +78,27 @@ pub(crate) async fn upgrade(
 struct Session {
     hub: Arc<Hub>,
     identity: Identity,
+    /// The hash of its token, by which it is looked up again.
+    secret: Option<[u8; 32]>,
 }
 
 impl Session {
-    fn new(hub: Arc<Hub>, identity: Identity) -> Self {
-        Self { hub, identity }
+    fn new(hub: Arc<Hub>, identity: Identity, secret: Option<[u8; 32]>) -> Self {
+        Self {
+            hub,
+            identity,
+            secret,
+        }
+    }
+
+    /// Whether its token still counts: another hub on the same database may have revoked it, and it may
+    /// have ended by itself. A store that cannot say ends nobody.
+    async fn is_welcome(&self) -> bool {
+        let Some(secret) = self.secret else {
+            return false;
+        };
+        let known = self.hub.store.by_hash(secret).await;
+        known.is_err() || known.is_ok_and(|identity| identity.is_some())
     }
 
     async fn run(self, socket: WebSocket) -> Ended {
@@ -154,6 +174,10 @@ impl Session {
                         Message::Ping(_) | Message::Pong(_) => {}
                         Message::Text(_) | Message::Binary(_) => {
                             let Some(message) = read(&message) else { return Ended::Nonsense };
+                            let renews = matches!(message, WorkerMessage::Renew { .. });
+                            if renews && !self.is_welcome().await {
+                                return Ended::Replaced;
+                            }
                             if names_blobs(&message) {
                                 // It has to be looked up first, and must not be overtaken.
                                 while let Some(answer) = answers.next().await {

@@ -5,8 +5,9 @@ use selvedge_core::fleet::{
 };
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
 use serde_json::json;
+use tokio::time::timeout;
 
-use crate::harness::{Place, TestHub, TestWorker, entry, hello};
+use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
 
 pub(crate) fn is_ack(message: &HubMessage, seq: u64) -> bool {
     matches!(message, HubMessage::Ack { seq: acked, .. } if *acked == seq)
@@ -244,9 +245,8 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
     hub.reaches(&task, &submit, &["cancelled"]).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker() {
-    let hub = TestHub::start().await;
+pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: Place) {
+    let hub = TestHub::at(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -269,4 +269,26 @@ async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker() {
     let (_worker, _) = TestWorker::connect(&hub, &token, &back).await;
     let workers = hub.get("/api/v1/workers", &submit).await.json();
     assert_eq!(workers["workers"][0]["tasks"], json!([]));
+}
+
+pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_next_renewal(
+    place: Place,
+) {
+    let hub = TestHub::at(place).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    let renew = |id| WorkerMessage::Renew {
+        id,
+        leases: Vec::new(),
+    };
+    worker.send(&renew(1)).await;
+    let renewed = worker.next().await;
+    assert!(matches!(renewed, HubMessage::Renewed { id: 1, .. }));
+    // In the database alone: this hub is not told.
+    let store = hub.hub.store();
+    for identity in store.identities().await.unwrap() {
+        assert!(store.revoke(identity.token_id).await.unwrap());
+    }
+    worker.send(&renew(2)).await;
+    assert!(timeout(PATIENCE, worker.ended()).await.is_ok());
 }

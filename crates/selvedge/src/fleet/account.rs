@@ -20,10 +20,10 @@ const LONGEST: u64 = 4096;
 #[command(next_help_heading = "On a hub")]
 pub(crate) struct HubArgs {
     /// The hub's address, `https://hub.example` [default: $SELVEDGE_HUB].
-    #[arg(long, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) hub: Option<String>,
     /// A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN].
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 }
 

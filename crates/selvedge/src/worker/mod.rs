@@ -14,6 +14,7 @@ mod lane;
 mod link;
 mod place;
 mod pump;
+mod sandbox;
 mod split;
 mod stream;
 mod takeover;
@@ -175,7 +176,7 @@ impl Worker {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             labels: work.labels,
             slots: work.slots,
-            sandbox: None,
+            sandbox: sandbox::told(&root, &work.environment).await,
             held: Vec::new(),
         };
         let (sender, mut news) = mpsc::channel(64);

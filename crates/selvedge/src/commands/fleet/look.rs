@@ -182,11 +182,12 @@ fn worker_line(worker: &WorkerRow) -> String {
         .to_zoned(TimeZone::system())
         .strftime("%Y-%m-%d %H:%M:%S");
     format!(
-        "{}  {word}  {}/{} at work  {:<20}  seen {seen}",
+        "{}  {word}  {}/{} at work  {:<20}  walls: {}  seen {seen}",
         style::strong(format!("{:<24}", one_line(&worker.worker, 40))),
         worker.tasks.len(),
         worker.slots,
         one_line(&worker.labels.join(","), 40),
+        one_line(worker.sandbox.as_deref().unwrap_or("not told"), 60),
     )
 }
 

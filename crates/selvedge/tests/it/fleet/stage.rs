@@ -47,11 +47,11 @@ impl Fleet {
         fleet.start_hub();
         let made = fleet.run(&["tokens"]);
         made.assert_code(0);
-        let made = fleet
-            .command(&["tokens"])
-            .args(["add", "workers", "--scope", "worker", "--out"])
-            .arg(fleet.env.root().join("worker.token"))
-            .run();
+        let out = fleet.env.root().join("worker.token");
+        let out = out.to_str().unwrap();
+        let made = fleet.run(&[
+            "tokens", "add", "workers", "--scope", "worker", "--out", out,
+        ]);
         made.assert_code(0);
         fleet
     }

@@ -47,6 +47,7 @@ fn what_fails_is_corrected_on_a_worker_and_verified() {
     let workers = fleet.run(&["workers", "--format", "json"]).json();
     assert_eq!(workers[0]["worker"], "one");
     assert_eq!(workers[0]["connected"], true);
+    assert_eq!(workers[0]["sandbox"], "none", "as these tests set it");
     let left = fleet.env.root().join("one/tasks").join(task);
     assert!(
         !left.exists(),
