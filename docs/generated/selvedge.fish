@@ -265,10 +265,14 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'Every event as a line of JSON, the result as the last one'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l hub -d 'The hub\'s address, `https://hub.example` [default: $SELVEDGE_HUB]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l token-file -d 'A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from help" -f -a "add" -d 'Make one. Its secret is shown, or written, this once'
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End one'

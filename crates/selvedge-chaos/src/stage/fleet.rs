@@ -8,6 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use super::ground::{configure, repository_in};
 use super::process::{Ended, Process};
 use super::{Client, Provider, Proxy, Shim, Trouble, now_us, shim};
 use crate::history::{History, Pause};
@@ -396,45 +397,4 @@ impl Fleet {
     pub fn keep(self) -> PathBuf {
         self.root.keep()
     }
-}
-
-fn configure(root: &Path, name: &str, provider: &Provider) -> Result<(), Trouble> {
-    let own = std::env::current_exe()?;
-    let folder = root.join(format!("config-{name}/selvedge"));
-    std::fs::create_dir_all(&folder)?;
-    let config = format!(
-        "agent = \"scripted\"\n[agents.scripted]\nkind = \"command\"\n\
-         program = [\"{}\", \"agent\", \"{}\", \"{}\"]\n\
-         [verification]\nbaseline = \"off\"\nrerun_failed = false\n[sandbox]\nbackend = \"none\"\n",
-        own.display(),
-        provider.address(),
-        root.display()
-    );
-    Ok(std::fs::write(folder.join("config.toml"), config)?)
-}
-
-fn repository_in(folder: &Path) -> Result<(), Trouble> {
-    std::fs::write(folder.join("README"), "A small repository.\n")?;
-    let who = [
-        "-c",
-        "user.name=Test Person",
-        "-c",
-        "user.email=person@example.org",
-    ];
-    for args in [
-        &["init", "--quiet"][..],
-        &["add", "--all"],
-        &["commit", "--quiet", "--message", "Begin"],
-    ] {
-        let mut git = std::process::Command::new("git");
-        git.args(who)
-            .args(args)
-            .current_dir(folder)
-            .env("GIT_CONFIG_NOSYSTEM", "1");
-        let done = git.output()?;
-        if !done.status.success() {
-            return Err(String::from_utf8_lossy(&done.stderr).into_owned().into());
-        }
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 mod client;
 mod clock;
 mod fleet;
+mod ground;
 mod process;
 mod provider;
 mod proxy;
