@@ -107,10 +107,10 @@ impl TestHub {
         self.running.take().unwrap().stop().await;
         let settings = self.hub.settings().clone();
         let place = self.place.clone();
-        let weak = Arc::downgrade(&self.hub);
+        let store = Arc::downgrade(self.hub.store());
         drop(self);
-        // The lock on the database goes with the last session.
-        while weak.strong_count() > 0 {
+        // The lock on the database goes with the last who uses it.
+        while store.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
         Self::with(settings, place).await

@@ -302,7 +302,7 @@ fn one(
     let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
     reports::write(db, kept.number, now, &written)?;
     let row = kept.row.clone();
-    if fault::planted("reopen_ended") {
+    if written.row && fault::planted("reopen_ended") {
         db.execute(
             "UPDATE task SET state = 'queued' WHERE task_no = ?1",
             [kept.number],
