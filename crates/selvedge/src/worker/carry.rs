@@ -154,7 +154,8 @@ impl Porter {
             (_, None) => return Err(Halt::NotNow("the run has no state".to_owned())),
         };
         let workspace = workspace.filter(|_| spec.snapshots);
-        let site = place.site(&self.ground, workspace.clone(), &spec);
+        let site = place.site(&self.ground, workspace.clone(), &spec).await;
+        let site = site.map_err(Halt::NotNow)?;
         let stream = Stream::new(
             Arc::clone(lane),
             self.desk.clone(),

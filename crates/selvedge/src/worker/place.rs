@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{RunId, RunSpec, Task, TaskId};
 use selvedge_engine::Site;
+use selvedge_engine::agents::env;
 use selvedge_engine::checkout::{Address, Checkout, CheckoutError, Identity, Made};
 use selvedge_engine::process::Supervisor;
+use selvedge_engine::sandbox::{Scene, raise};
 use selvedge_engine::workspace::{Workspace, WorkspaceLock, file_name_for};
 
 use crate::secrets;
@@ -157,23 +159,34 @@ impl Place {
         Ok(Some(workspace).filter(Workspace::is_git))
     }
 
-    /// Where effects take place.
-    pub(super) fn site(
+    /// Where effects take place, behind the walls that the task's settings ask for. Nothing begins where
+    /// walls are required and cannot be built here: another worker may.
+    pub(super) async fn site(
         &self,
         ground: &Ground,
         workspace: Option<Workspace>,
         spec: &RunSpec,
-    ) -> Site {
+    ) -> Result<Site, String> {
+        let scene = Scene {
+            workspace: self.dir.clone(),
+            state: ground.root.clone(),
+            environment: env::ours(),
+        };
+        let raised = raise(&spec.sandbox, &scene, &Supervisor::this_program()).await;
+        let raised = raised.map_err(|refused| refused.to_string())?;
         let redactor = secrets::of_run(spec);
-        Site {
+        Ok(Site {
             run_dir: self.run_dir(),
             workspace,
             remembered: ground.root.join("baselines"),
-            agents: Supervisor::this_program().redacting(redactor.clone()),
+            agents: Supervisor::this_program()
+                .within(raised.agents)
+                .redacting(redactor.clone()),
             checks: Supervisor::this_program()
+                .within(raised.checks)
                 .redacting(redactor)
                 .showing(&spec.environment.checks),
-        }
+        })
     }
 
     /// Whether the work takes place in a clone.

@@ -203,3 +203,22 @@ fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart(
     let refused = fleet.run(&["stats", "--dir", "."]);
     refused.assert_code(2);
 }
+
+#[test]
+fn a_worker_builds_the_walls_that_it_tells_of() {
+    let fleet = Fleet::new("echo good > out; echo got out > \"$root/escaped\" || true");
+    let _worker = fleet.worker_with("walled", &[("SELVEDGE_SANDBOX_BACKEND", "auto")]);
+    let workers = fleet.run(&["workers", "--format", "json"]).json();
+    let told = workers[0]["sandbox"].as_str().unwrap().to_owned();
+    assert_ne!(told, "none");
+    let repo = fleet.env.work();
+    let repo = repo.to_str().unwrap();
+    let check = "grep -q good out";
+    let out = fleet.run(&[
+        "run", "do it", "--repo", repo, "--check", check, "--format", "json",
+    ]);
+    out.assert_code(0);
+    let held = out.json()["verification_report"]["sandbox"].clone();
+    assert!(told.contains(held["backend"].as_str().unwrap()), "{held:#}");
+    assert!(!fleet.env.root().join("escaped").exists());
+}
