@@ -17,8 +17,8 @@ const COLUMNS: &str = "token_id, name, prefix, tenant, scopes, created_at, expir
 fn admit(condition: &str) -> String {
     format!(
         "INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
-         SELECT $1, $2, $3, $4, $5, $6, {NOW}, {NOW} + least($7::bigint, 9000000000000000)
-         WHERE {condition}
+         SELECT $1, $2, $3, $4, $5, $6, now, now + least($7::bigint, 9000000000000000)
+         FROM (SELECT {NOW} AS now) AS clock WHERE {condition}
          ON CONFLICT (token_id) DO UPDATE SET name = token.name
          RETURNING {COLUMNS}"
     )
