@@ -14,6 +14,7 @@ mod facts;
 mod hub;
 mod limits;
 mod neighbours;
+mod plans;
 mod problem;
 mod review;
 mod serve;

@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::hub::Hub;
-use crate::{dispatch, facts, neighbours, sweep};
+use crate::{dispatch, facts, neighbours, plans, sweep};
 
 /// Headers of a request, and bytes of its head.
 const HEADERS: usize = 64;
@@ -62,6 +62,7 @@ pub fn run(
         tokio::spawn(dispatch::run(Arc::clone(hub))),
         tokio::spawn(sweep::run(Arc::clone(hub))),
         tokio::spawn(sweep::forget(Arc::clone(hub))),
+        tokio::spawn(plans::run(Arc::clone(hub))),
         tokio::spawn(facts::run(Arc::clone(hub))),
         tokio::spawn(neighbours::run(Arc::clone(hub))),
     ];

@@ -1,8 +1,10 @@
 //! What a submitted task must be: read strictly where it matters, with an error for each field, and
 //! lenient as the older design was where it does not.
 
+mod subtasks;
+
 use selvedge_core::config::nearest;
-use selvedge_core::fleet::FieldError;
+use selvedge_core::fleet::{FieldError, OWN_LABELS};
 use selvedge_core::model::{ComplexityTier, Task};
 use serde_json::Value;
 
@@ -36,7 +38,13 @@ pub(crate) fn task(body: &[u8], defaults: &Defaults) -> Result<Checked, Refused>
     let mut warnings = Vec::new();
     let mut errors = Vec::new();
     if let Some(retries) = fields.get_mut("max_verification_retries") {
-        cap(retries, &mut warnings);
+        cap("max_verification_retries", retries, &mut warnings);
+    }
+    if let Some(subtasks) = fields.get_mut("subtasks") {
+        for (index, retries) in subtasks::retries(subtasks) {
+            let field = format!("subtasks.{index}.max_verification_retries");
+            cap(&field, retries, &mut warnings);
+        }
     }
     let mut task: Task = match serde_path_to_error::deserialize(value) {
         Ok(task) => task,
@@ -53,10 +61,10 @@ pub(crate) fn task(body: &[u8], defaults: &Defaults) -> Result<Checked, Refused>
     Ok(Checked { task, warnings })
 }
 
-fn cap(retries: &mut Value, warnings: &mut Vec<String>) {
+fn cap(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
     if let Some(asked) = retries.as_u64().filter(|asked| *asked > MOST_RETRIES) {
         warnings.push(format!(
-            "max_verification_retries: {asked} is more than the cap of {MOST_RETRIES}, which holds"
+            "{field}: {asked} is more than the cap of {MOST_RETRIES}, which holds"
         ));
         *retries = Value::from(MOST_RETRIES);
     }
@@ -73,7 +81,7 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
         .command
         .as_deref()
         .is_some_and(|command| !command.trim().is_empty());
-    if task.description.trim().is_empty() && !shell {
+    if task.description.trim().is_empty() && !shell && task.subtasks.is_empty() {
         wrong(
             "description",
             "says nothing: what is to be done?".to_owned(),
@@ -86,13 +94,11 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             "a trivial task is run by the shell, and needs a `command`".to_owned(),
         );
     }
+    if task.part_of.is_some() {
+        wrong("part_of", "is the hub's to say".to_owned());
+    }
     if !task.subtasks.is_empty() {
-        wrong(
-            "subtasks",
-            "workers do not carry out plans yet: submit the subtasks one by one, or run the plan \
-             with `selvedge run`"
-                .to_owned(),
-        );
+        subtasks::check(task, defaults, &mut |field, detail| wrong(field, detail));
     }
     for (field, name) in agents(task) {
         if !defaults.agents.iter().any(|known| known == name) {
@@ -163,6 +169,9 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             format!("{label:?} is no label: 1 to 100 characters, none of control"),
         );
     }
+    if let Some(label) = task.labels.iter().find(|it| it.starts_with(OWN_LABELS)) {
+        wrong("labels", format!("{label:?} is a label of the hub's own"));
+    }
 }
 
 /// The agent that a task names: first its own word, then the older design's.
@@ -230,11 +239,59 @@ mod tests {
         let odd = json!({"description": "x", "verification_steps": [
             {"type": "command", "target": "true"}, {"type": "horoscope", "target": "x"}]});
         assert_eq!(fields(&odd), ["verification_steps[1].type"]);
-        let odd = json!({"description": "x", "subtasks": [{"id": "a", "description": "y"}],
+        let odd = json!({"description": "x", "labels": ["selvedge:plan"],
             "priority": 10, "verification_tier": 4, "agent": "nobody"});
         assert_eq!(
             fields(&odd),
-            ["subtasks", "agent", "verification_tier", "priority"]
+            ["agent", "verification_tier", "priority", "labels"]
+        );
+    }
+
+    #[test]
+    fn subtasks_are_held_to_be_tasks_and_a_plan() {
+        let subtask = |id: &str, needs: &str, more: Value| {
+            let mut subtask = json!({"id": id, "description": "y", "depends_on": [needs]});
+            if let (Value::Object(subtask), Value::Object(more)) = (&mut subtask, more) {
+                subtask.extend(more);
+            }
+            subtask
+        };
+        let plan = |subtasks: Vec<Value>| fields(&json!({"subtasks": subtasks}));
+        let (nothing, a) = (json!({}), json!({"id": "a", "description": "y"}));
+        assert_eq!(
+            plan(vec![a.clone(), subtask("b", "c", nothing.clone())]),
+            ["subtasks.1.depends_on"]
+        );
+        assert_eq!(
+            plan(vec![
+                subtask("a", "b", nothing.clone()),
+                subtask("b", "a", nothing.clone())
+            ]),
+            ["subtasks"]
+        );
+        assert_eq!(plan(vec![a.clone(), a.clone()]), ["subtasks.1.id"]);
+        assert_eq!(plan(vec![json!({"id": "a"})]), ["subtasks.0.description"]);
+        let odd = json!({"agent": "nobody", "verification_tier": 7,
+            "verification_steps": [{"type": "command", "target": " "}]});
+        assert_eq!(
+            plan(vec![a.clone(), subtask("b", "a", odd)]),
+            [
+                "subtasks.1.agent",
+                "subtasks.1.verification_tier",
+                "subtasks.1.verification_steps.0.target"
+            ]
+        );
+        let of_another = json!({"subtasks": [a], "command": "make",
+            "part_of": {"parent_task_id": uuid::Uuid::nil(), "subtask": "x"}});
+        assert_eq!(fields(&of_another), ["part_of", "command"]);
+        let eager =
+            json!({"subtasks": [{"id": "a", "description": "y", "max_verification_retries": 9}]});
+        let eager = task(eager.to_string().as_bytes(), &Defaults::default()).unwrap();
+        assert_eq!(eager.task.subtasks[0].max_verification_retries, Some(5));
+        assert!(
+            eager.warnings[0].starts_with("subtasks.0."),
+            "{:?}",
+            eager.warnings
         );
     }
 

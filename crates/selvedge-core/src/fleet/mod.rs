@@ -23,7 +23,7 @@ mod timing;
 pub use assign::{AssignedReview, TaskAssign};
 pub use entry::{CostEntry, Entry, FileRef, TaskResult};
 pub use lease::{Held, HeldAnswer, HeldVerdict, Lease, LeaseKey};
-pub use page::{JournalPage, ReportPage, TaskPage, TaskRow, WorkerPage, WorkerRow};
+pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPage, WorkerRow};
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
@@ -40,5 +40,9 @@ pub const SESSION_VERSION: u32 = 1;
 pub const WORKER_PATH: &str = "/api/v1/workers/session";
 /// The WebSocket subprotocol of a worker's session.
 pub const SESSION_PROTOCOL: &str = "selvedge.v1";
+/// Labels that begin so are the hub's own: no task may ask for them, and no worker has them.
+pub const OWN_LABELS: &str = "selvedge:";
+/// The label of a task that is a plan, which no worker is given.
+pub const PLAN_LABEL: &str = "selvedge:plan";
 /// Where all of the REST interface is.
 pub const API_PATH: &str = "/api/v1";

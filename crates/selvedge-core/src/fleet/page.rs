@@ -75,9 +75,42 @@ pub struct TaskRow {
     pub created_at: Timestamp,
     /// When anything of it changed last.
     pub updated_at: Timestamp,
+    /// The plan that it is a subtask of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<TaskId>,
+    /// Its subtasks, if it is a plan; in the answer for one task only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subtasks: Vec<SubtaskRow>,
     /// All that was asked for; in the answer for one task only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
+}
+
+/// A subtask of a plan as the plan shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubtaskRow {
+    /// What the others call it.
+    pub id: String,
+    /// The task that it is, or will be once it has begun.
+    pub task_id: TaskId,
+    /// Subtasks that must be verified before it begins.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Where it stands; absent until it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<TaskState>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Why it ended so, or why it has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The last number that was given out to an attempt.
+    #[serde(default)]
+    pub attempts: u32,
+    /// What it has cost so far.
+    #[serde(default)]
+    pub cost: Cost,
 }
 
 /// A page of tasks, the newest first.

@@ -44,7 +44,10 @@ pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,
     SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
 };
-pub use task::{ComplexityTier, Deliver, RoutingDecision, Step, StepKind, Subtask, Task};
+pub use task::{
+    BeginsFrom, ComplexityTier, Deliver, LeftTree, RoutingDecision, Step, StepKind, Subtask, Task,
+    TaskPart,
+};
 
 /// What a failure is, defined once, by the digest that finds it.
 pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ids::TaskId;
+use super::ids::{TaskId, TreeId};
 use super::spec::{Budget, KnownFailures};
 
 /// What kind of thing must hold.
@@ -133,6 +133,38 @@ pub enum Deliver {
     Branch,
 }
 
+/// What the work of a subtask begins from: the tree that the subtasks before it left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BeginsFrom {
+    /// The tree.
+    pub tree: TreeId,
+    /// The subtasks whose work is in it, each with the tree that it left, in the order in which they
+    /// were carried out: each tree is kept as what it adds to the one before.
+    #[serde(default)]
+    pub left: Vec<LeftTree>,
+}
+
+/// A tree that a subtask left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftTree {
+    /// The subtask, as a task.
+    pub task_id: TaskId,
+    /// The tree.
+    pub tree: TreeId,
+}
+
+/// On a hub: whose part a task is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskPart {
+    /// The task that is a plan.
+    pub parent_task_id: TaskId,
+    /// What the plan calls this one.
+    pub subtask: String,
+    /// What its work begins from; what stands there when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_from: Option<BeginsFrom>,
+}
+
 /// One part of a task that is a plan: a task of its own, in the same workspace. What it leaves open is
 /// as the whole task says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +172,9 @@ pub enum Deliver {
 pub struct Subtask {
     /// What the others call it; unique in the plan.
     pub id: String,
+    /// The task that it is, or will be; the hub says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
     /// What is to be done, word for word as the agent gets it.
     pub description: String,
     /// Subtasks that must be verified before this one begins.
@@ -229,6 +264,9 @@ pub struct Task {
     /// task itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subtasks: Vec<Subtask>,
+    /// On a hub: the plan that this is a subtask of; the hub says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<TaskPart>,
     /// 0 to 9, on a hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,

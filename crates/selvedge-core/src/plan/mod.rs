@@ -6,6 +6,8 @@
 
 mod contest;
 mod graph;
+mod order;
+mod part;
 mod result;
 mod state;
 
@@ -14,5 +16,7 @@ mod tests;
 
 pub use contest::{Choice, Standing, behaviour};
 pub use graph::{BadPlan, check};
+pub use order::{Node, Turn, blocked_by, budget_left, holds, turn};
+pub use part::{left_by, part};
 pub use state::{Next, Part, Plan};
 pub(crate) use state::{created, fold};

@@ -1,12 +1,12 @@
 //! How a plan stands: the fold of its journal, and what comes next.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::contest::Standing;
+use super::order::{self, Node, Turn, holds};
 use crate::model::{
-    Budget, Cost, Envelope, Event, MicroUsd, Outcome, PlanSpec, PlannedSubtask, RunId, RunSpec,
-    SubtaskEnd, Timestamp, TreeId, Usage,
+    Budget, Cost, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, RunId, RunSpec, SubtaskEnd,
+    Timestamp, TreeId, Usage,
 };
 
 /// A plan as its journal tells it.
@@ -117,7 +117,7 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
 impl Part {
     /// Whether what depends on it may begin.
     pub fn holds(&self) -> bool {
-        self.end.as_ref().is_some_and(good)
+        self.end.as_ref().is_some_and(|end| holds(end.outcome))
     }
 }
 
@@ -164,62 +164,43 @@ impl Plan {
         self.parts.iter().filter(|part| part.holds()).count()
     }
 
-    /// What a subtask waits for in vain: it failed, or can itself never begin.
-    pub fn blocked_by<'a>(&self, subtask: &'a PlannedSubtask) -> Option<&'a str> {
-        let lost = self.lost();
-        let found = subtask
-            .depends_on
-            .iter()
-            .find(|id| lost.contains(id.as_str()));
-        found.map(String::as_str)
+    fn nodes(&self) -> Vec<Node<'_>> {
+        let node = |(subtask, part): (_, &Part)| {
+            let subtask: &PlannedSubtask = subtask;
+            Node {
+                id: &subtask.id,
+                depends_on: &subtask.depends_on,
+                has_begun: part.run_id.is_some(),
+                outcome: part.end.as_ref().map(|end| end.outcome),
+            }
+        };
+        self.subtasks().map(node).collect()
     }
 
-    /// Subtasks that failed, and those that can never begin because of them.
-    fn lost(&self) -> BTreeSet<&str> {
-        let mut lost: BTreeSet<&str> = self
-            .subtasks()
-            .filter(|(_, part)| part.end.is_some() && !part.holds())
-            .map(|(subtask, _)| subtask.id.as_str())
-            .collect();
-        loop {
-            let known = lost.len();
-            for (subtask, _) in self.subtasks() {
-                if subtask
-                    .depends_on
-                    .iter()
-                    .any(|id| lost.contains(id.as_str()))
-                {
-                    lost.insert(&subtask.id);
-                }
-            }
-            if lost.len() == known {
-                return lost;
-            }
-        }
+    /// What a subtask waits for in vain: it failed, or can itself never begin.
+    pub fn blocked_by<'a>(&'a self, subtask: &'a PlannedSubtask) -> Option<&'a str> {
+        let mut all = self.spec.subtasks.iter();
+        let index = all.position(|it| it.id == subtask.id)?;
+        order::blocked_by(&self.nodes(), index)
     }
 
     /// What comes next. Subtasks share one workspace, so there is one at a time.
     pub fn next(&self) -> Next<'_> {
-        for (subtask, part) in self.subtasks() {
-            if let (Some(run_id), None) = (part.run_id, &part.end) {
-                return Next::GoOn { subtask, run_id };
-            }
-        }
-        let cancelled = |end: &SubtaskEnd| end.outcome == Outcome::Cancelled;
-        if self.ends().any(cancelled) {
-            return Next::Finish(Outcome::Cancelled);
-        }
-        let ready = |(subtask, part): &(&PlannedSubtask, &Part)| {
-            let holds = |id: &String| self.part(id).is_some_and(Part::holds);
-            part.run_id.is_none() && subtask.depends_on.iter().all(holds)
-        };
-        match (self.subtasks().find(ready), self.budget_left()) {
-            (Some((subtask, _)), Some(_)) => Next::Begin {
-                subtask,
-                put_back: self.tree_to_put_back(),
+        let subtask = |index: usize| self.spec.subtasks.get(index);
+        let run_id = |index: usize| self.parts.get(index).and_then(|part| part.run_id);
+        match order::turn(&self.nodes(), self.budget_left().is_some()) {
+            Turn::GoOn(index) => match (subtask(index), run_id(index)) {
+                (Some(subtask), Some(run_id)) => Next::GoOn { subtask, run_id },
+                _ => Next::Finish(Outcome::InfraFailed),
             },
-            (Some(_), None) if self.ends().all(good) => Next::Finish(Outcome::Budget),
-            _ => Next::Finish(self.outcome()),
+            Turn::Begin(index) => match subtask(index) {
+                Some(subtask) => Next::Begin {
+                    subtask,
+                    put_back: self.tree_to_put_back(),
+                },
+                None => Next::Finish(Outcome::InfraFailed),
+            },
+            Turn::Finish(outcome) => Next::Finish(outcome),
         }
     }
 
@@ -233,34 +214,13 @@ impl Plan {
 
     /// What the caps leave for the next subtask; none when one of them is reached.
     fn budget_left(&self) -> Option<Budget> {
-        let Budget {
-            cost_micro_usd,
-            tokens,
-            wall_ms,
-            ..
-        } = self.spec.budget;
-        let left = |cap: Option<u64>, spent: u64| match cap {
-            None => Some(None),
-            Some(cap) => cap.checked_sub(spent).filter(|it| *it > 0).map(Some),
-        };
-        let cost = left(cost_micro_usd.map(|it| it.0), self.cost().at_least().0)?;
-        Some(Budget {
-            cost_micro_usd: cost.map(MicroUsd),
-            tokens: left(tokens, self.usage().total())?,
-            wall_ms: left(wall_ms, self.worked_ms())?,
-            ..self.spec.budget
-        })
-    }
-
-    /// How it ended: verified when every subtask is, else as the first that was not.
-    fn outcome(&self) -> Outcome {
-        let bad = self.ends().find(|end| !good(end));
-        let unchecked = |end: &SubtaskEnd| end.outcome == Outcome::Unchecked;
-        match bad {
-            Some(end) => end.outcome,
-            None if self.ends().any(unchecked) => Outcome::Unchecked,
-            None => Outcome::Verified,
-        }
+        let spent = self.cost().at_least();
+        order::budget_left(
+            &self.spec.budget,
+            spent,
+            self.usage().total(),
+            self.worked_ms(),
+        )
     }
 
     /// The specification of a subtask's run, with what the plan has left for it.
@@ -274,8 +234,4 @@ impl Plan {
             ..subtask.spec.clone()
         }
     }
-}
-
-fn good(end: &SubtaskEnd) -> bool {
-    matches!(end.outcome, Outcome::Verified | Outcome::Unchecked)
 }

@@ -4,6 +4,7 @@
 mod blobs;
 mod events;
 mod fleet;
+mod new_task;
 pub(crate) mod openapi;
 mod probes;
 mod reports;
@@ -25,7 +26,9 @@ use crate::access;
 use crate::hub::Hub;
 use crate::problem::Refused;
 
+pub(crate) use new_task::new_task;
 pub use table::{Access, OPERATIONS, Operation};
+pub(crate) use views::cost as cost_of;
 
 /// All routes of a hub, ready to be served or asked. What shows pages to people is merged by whoever
 /// serves it.

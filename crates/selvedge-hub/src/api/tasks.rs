@@ -21,14 +21,13 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::new_task::new_task;
 use super::views::task_row;
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::Refused;
-use crate::{review, validate};
+use crate::{plans, review, validate};
 
-/// Characters of a title.
-const TITLE: usize = 200;
 const KEY: &str = "idempotency-key";
 
 pub(super) type Bodied = Result<Bytes, BytesRejection>;
@@ -106,22 +105,17 @@ async fn take(
     let task_id = *task
         .task_id
         .get_or_insert_with(|| TaskId::new(Uuid::now_v7()));
+    // Known from now on: whoever begins a subtask, and however often, begins the same one.
+    for subtask in &mut task.subtasks {
+        subtask.task_id = Some(TaskId::new(Uuid::now_v7()));
+    }
+    let new = new_task(&task, task_id, &caller.0.tenant, &caller.0.name);
     let new = NewTask {
-        task_id,
-        tenant: caller.0.tenant.clone(),
-        submitted_by: caller.0.name.clone(),
         retry_of,
-        title: title(&task),
-        agent: validate::named(&task).map(str::to_owned),
-        place: task.repository.clone().or_else(|| task.workspace.clone()),
-        priority: task.priority.unwrap_or(0),
-        labels: task.labels.clone(),
-        max_attempts: task.max_verification_retries.unwrap_or(0).saturating_add(1),
-        body: serde_json::to_string(&task)
-            .map_err(|error| Refused::bad_request(error.to_string()))?,
         idempotency,
+        ..new.map_err(|error| Refused::bad_request(error.to_string()))?
     };
-    let labels = new.labels.clone();
+    let labels = task.labels.clone();
     let (task_id, repeated) = match hub.store.submit(new).await? {
         Submitted::New(id) => (id, false),
         Submitted::Again(id) => (id, true),
@@ -158,19 +152,6 @@ async fn take(
     Ok((StatusCode::CREATED, [("location", place)], Json(answer)).into_response())
 }
 
-fn title(task: &Task) -> String {
-    let texts = [Some(&task.description), task.command.as_ref()];
-    let mut lines = texts.into_iter().flatten().flat_map(|text| text.lines());
-    let line = lines
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    line.trim()
-        .chars()
-        .filter(|char| !char.is_control())
-        .take(TITLE)
-        .collect()
-}
-
 /// What a list may be asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -194,17 +175,27 @@ pub(super) async fn list(
     filter.tenant = Some(caller.0.tenant);
     let page = hub.store.tasks(filter, limit).await?;
     let mut tasks: Vec<TaskRow> = page.tasks.iter().map(|view| task_row(view, None)).collect();
-    for row in tasks
-        .iter_mut()
-        .filter(|row| row.state == TaskState::Queued)
-    {
-        row.unplaceable = hub.sessions.unplaceable(&row.labels);
+    for (row, view) in tasks.iter_mut().zip(&page.tasks) {
+        if plans::is_plan(view) {
+            sum_of_plan(&hub, row).await?;
+        } else if row.state == TaskState::Queued {
+            row.unplaceable = hub.sessions.unplaceable(&row.labels);
+        }
     }
     let last = tasks.last().filter(|_| page.more);
     Ok(Json(TaskPage {
         next_cursor: last.map(|row| row.task_id.to_string()),
         tasks,
     }))
+}
+
+/// A plan has no attempts and costs of its own: its row shows those of its subtasks.
+async fn sum_of_plan(hub: &Hub, row: &mut TaskRow) -> Result<(), Refused> {
+    if let Some((_, body)) = hub.store.task(row.task_id).await? {
+        plans::told(hub, &json(body.as_bytes())?, row).await?;
+        row.subtasks.clear();
+    }
+    Ok(())
 }
 
 fn filter(asked: Asked) -> Result<(ListFilter, usize), Refused> {
@@ -266,7 +257,9 @@ pub(super) async fn show(
 pub(super) async fn shown(hub: &Hub, caller: &Caller, task: &str) -> Result<TaskRow, Refused> {
     let (view, body) = find(hub, caller, task).await?;
     let mut row = task_row(&view, Some(&body));
-    if row.state == TaskState::Queued {
+    if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(&view)) {
+        plans::told(hub, &plan, &mut row).await?;
+    } else if row.state == TaskState::Queued {
         row.unplaceable = hub.sessions.unplaceable(&row.labels);
     }
     Ok(row)
@@ -284,13 +277,16 @@ pub(super) async fn cancel(
     } else {
         json(&body)?
     };
-    find(&hub, &caller, &task).await?;
+    let (view, _) = find(&hub, &caller, &task).await?;
     let change = Change::Cancel {
         by: caller.0.name.clone(),
         reason: asked.reason,
     };
     changed(&hub, id(&task)?, change).await?;
     fault::reached("hub.cancel.committed");
+    if plans::is_plan(&view) {
+        plans::cancelled(&hub, view.row.task_id).await?;
+    }
     Ok((
         StatusCode::ACCEPTED,
         Json(shown(&hub, &caller, &task).await?),

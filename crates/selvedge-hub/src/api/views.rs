@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use selvedge_core::fleet::Scope;
-use selvedge_core::fleet::{FileRef, TaskRow, TaskState, TokenRow};
+use selvedge_core::fleet::{FileRef, OWN_LABELS, TaskRow, TaskState, TokenRow};
 use selvedge_core::model::{Closing, Cost, CostSource, Outcome, Task, Timestamp};
 use selvedge_store::hub::{Cost as Ledger, Identity, Overview, TaskView};
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,7 @@ pub(crate) fn cost(ledger: Ledger) -> Cost {
 
 pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
     let lease = &view.row.lease;
+    let task = body.and_then(|body| serde_json::from_str::<Task>(body).ok());
     TaskRow {
         task_id: view.row.task_id,
         state: lease.state,
@@ -142,7 +143,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         lease_epoch: lease.epoch,
         worker: lease.worker.clone(),
         priority: view.priority,
-        labels: view.labels.clone(),
+        labels: labels(view, task.as_ref()),
         tenant: view.tenant.clone(),
         unplaceable: None,
         retry_of: view.retry_of,
@@ -150,10 +151,22 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         last_event_seq: view.row.event_seq,
         created_at: timestamp(view.created_at),
         updated_at: timestamp(view.row.updated_at),
-        task: body
-            .and_then(|body| serde_json::from_str::<Task>(body).ok())
-            .map(Box::new),
+        parent_task_id: task
+            .as_ref()
+            .and_then(|task| task.part_of.as_ref())
+            .map(|part| part.parent_task_id),
+        subtasks: Vec::new(),
+        task: task.map(Box::new),
     }
+}
+
+/// What was asked for, and not what keeps a plan from workers.
+fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
+    if let Some(task) = task {
+        return task.labels.clone();
+    }
+    let asked = |label: &&String| !label.starts_with(OWN_LABELS);
+    view.labels.iter().filter(asked).cloned().collect()
 }
 
 pub(crate) fn token_row(identity: &Identity) -> TokenRow {

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_core::fleet::{HeldAnswer, HeldVerdict, Hello, HubMessage, LeaseKey, WorkerRow};
+use selvedge_core::fleet::{
+    HeldAnswer, HeldVerdict, Hello, HubMessage, LeaseKey, OWN_LABELS, WorkerRow,
+};
 use selvedge_core::model::{TaskId, Timestamp};
 use selvedge_store::hub::Want;
 use serde::{Deserialize, Serialize};
@@ -76,6 +78,7 @@ impl Registry {
     ) -> Seat {
         let number = self.seats.fetch_add(1, Ordering::Relaxed);
         let mut labels = hello.labels.clone();
+        labels.retain(|label| !label.starts_with(OWN_LABELS));
         labels.sort();
         labels.dedup();
         let mut workers = lock(&self.workers);

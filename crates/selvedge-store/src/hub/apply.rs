@@ -51,6 +51,15 @@ struct Draft<'a> {
 impl Draft<'_> {
     fn take(&mut self, change: Change, stored: Option<StoredRun>) -> Result<Answer, Answer> {
         match change {
+            Change::Take { holder, token } => {
+                let grant = Input::Grant {
+                    worker: holder,
+                    token: token.clone(),
+                };
+                self.step(grant)?;
+                let epoch = self.row.lease.epoch;
+                self.step(Input::Accept(Fence { epoch, token }))
+            }
             Change::Accept(fence) => self.step(Input::Accept(fence)),
             Change::Decline(fence) => self.step(Input::GiveUp(fence, LossReason::Declined)),
             Change::Renew(fence) => self.step(Input::Renew(fence)),

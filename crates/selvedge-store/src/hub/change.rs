@@ -10,6 +10,13 @@ use super::rows::TaskRow;
 /// What is to be changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
+    /// The hub itself takes a task that no worker is given: it is granted and accepted at once.
+    Take {
+        /// What it calls itself.
+        holder: String,
+        /// Fresh and random.
+        token: String,
+    },
     /// The worker takes the offer.
     Accept(Fence),
     /// The worker does not take it.

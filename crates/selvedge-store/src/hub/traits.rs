@@ -39,6 +39,8 @@ pub trait Queue: Send + Sync {
     fn grant(&self, wants: Vec<Want>) -> Answered<'_, Vec<Granted>>;
     /// Applies a change, if there is such a task.
     fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>>;
+    /// Tasks that are plans and not over: those with the hub's own label for it.
+    fn plans(&self) -> Answered<'_, Vec<TaskId>>;
     /// Takes back what is due, some at a time: the tasks after it. While `quiet`, leases stay.
     fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>>;
     /// The store's clock: milliseconds since 1970.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge_core::config::Resolved;
 use selvedge_core::model::{
-    Budget, MicroUsd, PartOf, PlanSpec, PlannedSubtask, RunId, RunSpec, Subtask, Task, TaskId,
+    Budget, MicroUsd, PartOf, PlanSpec, PlannedSubtask, RunId, RunSpec, Task, TaskId,
 };
 use selvedge_core::plan;
 use selvedge_engine::workspace::Workspace;
@@ -33,7 +33,7 @@ pub(crate) fn plan(
     let mut notices: Vec<String> = Vec::new();
     let mut subtasks = Vec::new();
     for subtask in &whole.subtasks {
-        let frozen = task(&part(whole, subtask), settings, dir, in_git)
+        let frozen = task(&plan::part(whole, subtask), settings, dir, in_git)
             .map_err(|error| error.within(format!("subtask `{}`", subtask.id)))?;
         let new = frozen
             .notices
@@ -132,33 +132,4 @@ pub(crate) fn contest(
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })
-}
-
-/// A subtask as a task of its own. What it leaves open is as the whole says.
-fn part(whole: &Task, subtask: &Subtask) -> Task {
-    let either = |own: &Option<String>, whole: &Option<String>| own.clone().or(whole.clone());
-    let own = subtask.description.trim_end();
-    let description = match whole.description.trim() {
-        "" => own.to_owned(),
-        whole => format!(
-            "{own}\n\nThis is one part of a larger task. Do only this part; the whole, for context:\n{whole}"
-        ),
-    };
-    Task {
-        task_id: None,
-        description,
-        agent: either(&subtask.agent, &whole.agent),
-        acceptance_criteria: subtask.acceptance_criteria.clone(),
-        expected_outputs: subtask.expected_outputs.clone(),
-        verification_steps: subtask
-            .verification_steps
-            .clone()
-            .or_else(|| whole.verification_steps.clone()),
-        verification_tier: subtask.verification_tier.or(whole.verification_tier),
-        max_verification_retries: subtask
-            .max_verification_retries
-            .or(whole.max_verification_retries),
-        subtasks: Vec::new(),
-        ..whole.clone()
-    }
 }

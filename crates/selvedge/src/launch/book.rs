@@ -5,7 +5,7 @@ use selvedge_core::machine::{Run, State, evolve};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, Outcome, RunId, SubtaskEnd, Timestamp,
 };
-use selvedge_core::plan::{Plan, behaviour};
+use selvedge_core::plan::{Plan, behaviour, left_by};
 use selvedge_engine::{Appended, EventSink};
 
 use super::stage::Stage;
@@ -99,9 +99,6 @@ impl<'a> Book<'a> {
 
 fn ended(id: String, run: &Run, outcome: Outcome, reason: String) -> Event {
     let judged = run.reported().next_back();
-    let delivered = run.decided.as_ref().and_then(|decided| decided.delivered);
-    let delivered = delivered.and_then(|number| run.attempt(number));
-    let tree = delivered.and_then(|attempt| attempt.tree.clone());
     let end = SubtaskEnd {
         outcome,
         reason,
@@ -109,7 +106,7 @@ fn ended(id: String, run: &Run, outcome: Outcome, reason: String) -> Event {
         usage: run.usage(),
         worked_ms: run.worked_ms(),
         start_tree: run.start_tree.clone(),
-        tree: tree.or_else(|| judged.and_then(|(attempt, _)| attempt.tree.clone())),
+        tree: left_by(run),
         behaviour: judged.map(|(_, report)| behaviour(report)),
     };
     Event::SubtaskEnded {

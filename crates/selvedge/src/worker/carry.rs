@@ -67,6 +67,15 @@ impl From<DeskError> for Halt {
     }
 }
 
+impl From<NoPlace> for Halt {
+    fn from(error: NoPlace) -> Self {
+        match error {
+            NoPlace::Refused(why) => Self::Never(why),
+            NoPlace::NotNow(why) => Self::NotNow(why),
+        }
+    }
+}
+
 impl Porter {
     /// Carries a task out, from wherever it stands.
     pub(super) async fn carry(&self, assign: TaskAssign, lane: Arc<Lane>) -> Left {
@@ -141,10 +150,7 @@ impl Porter {
         let place = place
             .await
             .map_err(|panic| Halt::NotNow(panic.to_string()))?;
-        let place = place.map_err(|error| match error {
-            NoPlace::Refused(why) => Halt::Never(why),
-            NoPlace::NotNow(why) => Halt::NotNow(why),
-        })?;
+        let place = place?;
         let tap = Arc::new(Tap::default());
         let (state, first) = self.taken_up(assign, &place, &tap).await?;
         let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
@@ -192,13 +198,18 @@ impl Porter {
             events = fetched.events;
             inherited.is_so = true;
             fault::reached("worker.journal.fetched");
+            if place.is_clone() {
+                takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
+            }
         }
         let mut state = State::default();
         for event in &events {
             state = evolve(state, event);
         }
         let Some(run) = &mut state.run else {
+            // By the settings that stand there before any agent's work is put in place.
             let spec = self.frozen(assign, place)?;
+            takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
             return Ok((
                 state,
                 Some(Input::Create {
@@ -278,7 +289,7 @@ impl Porter {
             let dead = launch::prove_dead(site, run_id).await;
             dead.map_err(|error| Halt::NotNow(error.plainly()))?;
         }
-        tell("drive_began", lane);
+        lane.tell("drive_began");
         let (wish, stop) = watch::channel(None);
         let mut driver = Driver {
             sink: stream,
@@ -311,7 +322,7 @@ impl Porter {
                 Err(Halt::Fenced)
             }
         };
-        tell("drive_ended", lane);
+        lane.tell("drive_ended");
         driven
     }
 
@@ -380,14 +391,6 @@ impl Porter {
             Err(Halt::Fenced)
         }
     }
-}
-
-/// What the fault tests hold against what other workers tell: from when to when a task was at work here.
-fn tell(what: &str, lane: &Lane) {
-    let key = lane.key();
-    fault::note(
-        || serde_json::json!({"what": what, "task": key.task_id, "epoch": key.lease_epoch}),
-    );
 }
 
 fn lost(lane: &Lane) -> Left {

@@ -23,7 +23,7 @@ pub(super) fn delivered(
         && matches!(result.outcome, Outcome::Verified | Outcome::Unchecked);
     let message = message(run);
     let files = tokio::task::block_in_place(|| {
-        match place.commit(id, &message) {
+        match place.commit(&assign.task, id, &message) {
             Err(error) => result.warnings.push(format!("there is no patch: {error}")),
             Ok(None) => {}
             Ok(Some((made, patch))) => {

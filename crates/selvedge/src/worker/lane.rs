@@ -79,6 +79,14 @@ impl Lane {
         }
     }
 
+    /// What the fault tests hold against what other workers tell: from when to when a task was at work here.
+    pub(super) fn tell(&self, what: &str) {
+        let key = self.key();
+        fault::note(
+            || serde_json::json!({"what": what, "task": key.task_id, "epoch": key.lease_epoch}),
+        );
+    }
+
     /// Remembers what was written down.
     pub(super) fn wrote(&self, last_seq: u64, run_number: u32) {
         self.last_seq.store(last_seq, Ordering::Relaxed);

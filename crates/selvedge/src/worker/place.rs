@@ -114,7 +114,7 @@ impl Ground {
         }
         // What an earlier try left, cut off before it was whole.
         let _ = std::fs::remove_dir_all(&root);
-        let clone = Checkout::clone(&address, task.revision.as_deref(), &branch(id), &root);
+        let clone = Checkout::clone(&address, task.revision.as_deref(), &branch(task, id), &root);
         let clone = clone.map_err(|error| match error {
             CheckoutError::NoRevision { .. } | CheckoutError::Empty { .. } => refused(&error),
             error => NoPlace::NotNow(error.to_string()),
@@ -197,14 +197,15 @@ impl Place {
     /// Commits what stands in the clone; its patch with it. Blocks.
     pub(super) fn commit(
         &self,
-        task: TaskId,
+        task: &Task,
+        id: TaskId,
         message: &str,
     ) -> Result<Option<(Made, Vec<u8>)>, String> {
         let Some((clone, _)) = &self.clone else {
             return Ok(None);
         };
         let identity = Identity::of_the_person(&clone.tree());
-        let made = clone.commit(&branch(task), message, &identity);
+        let made = clone.commit(&branch(task, id), message, &identity);
         let Some(made) = made.map_err(|error| error.to_string())? else {
             return Ok(None);
         };
@@ -221,8 +222,10 @@ impl Place {
     }
 }
 
-fn branch(task: TaskId) -> String {
-    format!("selvedge/{}", task.short())
+/// Of a subtask: the whole plan's.
+fn branch(task: &Task, id: TaskId) -> String {
+    let plan = task.part_of.as_ref().map(|part| part.parent_task_id);
+    format!("selvedge/{}", plan.unwrap_or(id).short())
 }
 
 /// A folder of the clone, never one that lies elsewhere by a link.

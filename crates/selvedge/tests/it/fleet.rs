@@ -2,6 +2,7 @@
 //! them is killed meanwhile.
 
 mod losses;
+mod plans;
 mod replicas;
 pub(crate) mod stage;
 mod whole;

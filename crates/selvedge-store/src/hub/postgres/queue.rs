@@ -31,6 +31,23 @@ impl Queue for PostgresHub {
         Box::pin(self.lane(task).write((task, change)))
     }
 
+    fn plans(&self) -> Answered<'_, Vec<TaskId>> {
+        Box::pin(async {
+            let rows = self
+                .rows(
+                    "SELECT r.task_id FROM task t JOIN request r ON r.task_no = t.task_no
+                     WHERE t.labels = '[\"selvedge:plan\"]'::jsonb AND t.outcome IS NULL
+                     ORDER BY t.task_no",
+                    &[],
+                )
+                .await?;
+            let ids = rows
+                .iter()
+                .map(|row| Cells::of(row).next().map(TaskId::new));
+            ids.collect()
+        })
+    }
+
     fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>> {
         Box::pin(async move {
             match self.claims.write(Claim::Sweep { quiet }).await? {

@@ -15,6 +15,7 @@ use crate::hub::error::HubStoreError;
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
     include_str!("migrations/002_facts.sql"),
+    include_str!("migrations/003_plans.sql"),
 ];
 /// Pages of the log that are left before a commit folds them in.
 const CHECKPOINT_PAGES: u32 = 4_000;

@@ -70,6 +70,17 @@ impl Queue for SqliteHub {
         Box::pin(self.write(move |db| one(db, task, change.clone(), clock.now(), &rules)))
     }
 
+    fn plans(&self) -> Answered<'_, Vec<TaskId>> {
+        Box::pin(self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT task_id FROM task WHERE labels = '[\"selvedge:plan\"]' AND outcome IS NULL
+                 ORDER BY task_no",
+            )?;
+            let ids = query.query_map([], |row| row.get::<_, String>(0))?;
+            ids.map(|id| parsed(&id?)).collect()
+        }))
+    }
+
     fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>> {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| sweep(db, quiet, clock.now(), &rules)))

@@ -9,6 +9,7 @@
 )]
 
 mod kept;
+mod plans;
 mod postgres;
 mod queue;
 mod stage;
@@ -43,6 +44,7 @@ over_both!(
     queue::entries_of_one_task_keep_their_order,
     queue::a_report_is_told_once,
     queue::lists_are_narrowed_paged_and_counted,
+    plans::a_plan_is_the_hubs_alone_until_it_is_over,
     kept::blobs_are_resumed_and_proved,
     kept::tokens_are_found_by_their_hash_alone,
     kept::what_is_past_its_time_goes_and_tombstones_stay,

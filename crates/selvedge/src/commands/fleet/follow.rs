@@ -7,7 +7,7 @@ use selvedge_core::machine::{Run, State, evolve};
 use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
 use selvedge_engine::activity::Activity;
 
-use super::{row, short};
+use super::{plan, row, short};
 use crate::error::CliError;
 use crate::fleet::{Frame, Hub, HubError};
 use crate::output::{Format, Output, Watch, json, style, watch};
@@ -55,7 +55,9 @@ impl Follower<'_> {
     /// Whether it is over, and all of it was seen.
     fn is_over(&self) -> bool {
         let state = self.standing.state;
-        (state.is_terminal() || state == TaskState::NeedsReview)
+        (state.is_terminal()
+            || state == TaskState::NeedsReview
+            || plan::waits_for_review(&self.standing))
             && self.state.seq >= self.standing.last_event_seq
     }
 
@@ -81,6 +83,12 @@ impl Follower<'_> {
                     }
                 }
                 Some(Frame::State(row)) => {
+                    if self.output.format == Format::Human {
+                        let news = plan::news(&self.standing, &row);
+                        for line in news {
+                            anstream::eprintln!("{line}");
+                        }
+                    }
                     self.standing = *row;
                     self.say_standing();
                 }
@@ -137,6 +145,12 @@ impl Follower<'_> {
             .filter(|run| run.finished || run.review.is_some());
         if let Some(run) = told {
             watch.run_over(run);
+        } else if !self.standing.subtasks.is_empty() {
+            match self.output.format {
+                Format::Human => anstream::print!("\n{}", plan::story(&self.standing)),
+                _ => json::print(&plan::result(hub, &self.standing).await?),
+            }
+            return Ok(plan::outcome(&self.standing).exit_code());
         } else if self.output.format == Format::Human {
             let word = self.standing.state.as_str();
             let reason = self

@@ -1,14 +1,14 @@
 //! Looking at a hub's tasks and workers.
 
 use jiff::tz::TimeZone;
-use selvedge_core::fleet::{JournalPage, TaskRow, TaskState, WorkerPage, WorkerRow};
-use selvedge_core::machine::{Run, State, evolve};
-use selvedge_core::model::{Envelope, TaskId, exit_code};
+use selvedge_core::fleet::{TaskRow, TaskState, WorkerPage, WorkerRow};
+use selvedge_core::machine::Run;
+use selvedge_core::model::{TaskId, exit_code};
 use selvedge_core::words::cost;
 use selvedge_face::stats::Figures;
 use serde_json::{Value, json};
 
-use super::{is_elsewhere, named, page, row, short};
+use super::{is_elsewhere, journal, named, page, plan, row, short};
 use crate::cli::{ListArgs, ShowArgs, WorkersArgs};
 use crate::commands::show;
 use crate::error::CliError;
@@ -17,7 +17,6 @@ use crate::output::story::{self, Detail};
 use crate::output::{Format, json as print, one_line, plain, style};
 
 const PAGE: usize = 100;
-const EVENTS: usize = 500;
 
 pub(super) async fn list(hub: &Hub, args: &ListArgs) -> Result<u8, CliError> {
     is_elsewhere(args.dir.as_deref())?;
@@ -83,24 +82,12 @@ fn line(row: &TaskRow) -> String {
 
 pub(super) async fn show(hub: &Hub, args: &ShowArgs) -> Result<u8, CliError> {
     let task = named(hub, &args.run).await?;
-    let mut state = State::default();
-    let mut after = 0;
-    loop {
-        let query = [("after", after.to_string()), ("limit", EVENTS.to_string())];
-        let page: JournalPage = hub.get(&format!("/tasks/{task}/journal"), &query).await?;
-        for event in &page.events {
-            if args.format == Format::Jsonl {
-                print::print(event);
-            }
-            if let Ok(envelope) = serde_json::from_value::<Envelope>(event.clone()) {
-                state = evolve(state, &envelope);
-            }
+    let state = journal(hub, task, |event| {
+        if args.format == Format::Jsonl {
+            print::print(event);
         }
-        match page.next {
-            Some(next) if next > after => after = next,
-            _ => break,
-        }
-    }
+    });
+    let state = state.await?;
     if args.format == Format::Jsonl {
         return Ok(exit_code::VERIFIED);
     }
@@ -108,6 +95,13 @@ pub(super) async fn show(hub: &Hub, args: &ShowArgs) -> Result<u8, CliError> {
         return of_run(hub, args, task, run).await;
     }
     let row = row(hub, task).await?;
+    if !row.subtasks.is_empty() {
+        match args.format {
+            Format::Human => anstream::print!("{}\n{}", line(&row), plan::story(&row)),
+            Format::Json | Format::Jsonl => print::print(&plan::result(hub, &row).await?),
+        }
+        return Ok(exit_code::VERIFIED);
+    }
     match args.format {
         Format::Human => {
             anstream::println!("{}", line(&row));

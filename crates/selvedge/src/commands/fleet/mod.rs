@@ -4,13 +4,15 @@
 mod decide;
 mod follow;
 mod look;
+mod plan;
 mod submit;
 mod tokens;
 
 use std::path::Path;
 
-use selvedge_core::fleet::{TaskPage, TaskRow};
-use selvedge_core::model::{RunId, TaskId};
+use selvedge_core::fleet::{JournalPage, TaskPage, TaskRow};
+use selvedge_core::machine::{State, evolve};
+use selvedge_core::model::{Envelope, RunId, TaskId};
 use selvedge_face::stats::Figures;
 
 use super::environment;
@@ -27,6 +29,8 @@ use crate::worker::{self, Work};
 /// Pages of tasks that are looked through for a short name.
 const PAGES: usize = 20;
 const PAGE: usize = 100;
+/// Events of a journal at a time.
+const EVENTS: usize = 500;
 
 pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
     let environment = environment();
@@ -184,6 +188,29 @@ async fn page(
     query.push(("limit", limit.to_string()));
     query.extend(cursor.map(|cursor| ("cursor", cursor)));
     hub.get("/tasks", &query).await
+}
+
+/// A task's journal folded; each event is shown as it comes.
+async fn journal(
+    hub: &Hub,
+    task: TaskId,
+    mut each: impl FnMut(&serde_json::Value),
+) -> Result<State, HubError> {
+    let (mut state, mut after) = (State::default(), 0);
+    loop {
+        let query = [("after", after.to_string()), ("limit", EVENTS.to_string())];
+        let page: JournalPage = hub.get(&format!("/tasks/{task}/journal"), &query).await?;
+        for event in &page.events {
+            each(event);
+            if let Ok(envelope) = serde_json::from_value::<Envelope>(event.clone()) {
+                state = evolve(state, &envelope);
+            }
+        }
+        match page.next {
+            Some(next) if next > after => after = next,
+            _ => return Ok(state),
+        }
+    }
 }
 
 async fn row(hub: &Hub, task: TaskId) -> Result<TaskRow, HubError> {

@@ -1,0 +1,65 @@
+//! A task that was submitted, as the store keeps it: what lists show of it, and who may be given it.
+
+use selvedge_core::fleet::PLAN_LABEL;
+use selvedge_core::model::{Task, TaskId};
+use selvedge_store::hub::NewTask;
+
+use crate::validate;
+
+/// Characters of a title.
+const TITLE: usize = 200;
+
+/// A task as the store takes it in.
+pub(crate) fn new_task(
+    task: &Task,
+    task_id: TaskId,
+    tenant: &str,
+    submitted_by: &str,
+) -> Result<NewTask, serde_json::Error> {
+    let is_plan = !task.subtasks.is_empty();
+    let attempts = task.max_verification_retries.unwrap_or(0).saturating_add(1);
+    Ok(NewTask {
+        task_id,
+        tenant: tenant.to_owned(),
+        submitted_by: submitted_by.to_owned(),
+        retry_of: None,
+        title: title(task),
+        agent: if is_plan {
+            Some("plan".to_owned())
+        } else {
+            validate::named(task).map(str::to_owned)
+        },
+        place: task.repository.clone().or_else(|| task.workspace.clone()),
+        priority: task.priority.unwrap_or(0),
+        labels: if is_plan {
+            vec![PLAN_LABEL.to_owned()]
+        } else {
+            task.labels.clone()
+        },
+        max_attempts: if is_plan {
+            let all = task.subtasks.iter();
+            all.map(|it| {
+                it.max_verification_retries
+                    .map_or(attempts, |it| it.saturating_add(1))
+            })
+            .sum()
+        } else {
+            attempts
+        },
+        body: serde_json::to_string(task)?,
+        idempotency: None,
+    })
+}
+
+fn title(task: &Task) -> String {
+    let texts = [Some(&task.description), task.command.as_ref()];
+    let mut lines = texts.into_iter().flatten().flat_map(|text| text.lines());
+    let line = lines
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    line.trim()
+        .chars()
+        .filter(|char| !char.is_control())
+        .take(TITLE)
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! A plan on its way: its own row, its subtasks, and what comes next.
+
+use selvedge_core::fleet::{FileRef, TaskResult, TaskState};
+use selvedge_core::lease::Fence;
+use selvedge_core::model::{BeginsFrom, MicroUsd, Outcome, Task, TaskId, TaskPart};
+use selvedge_core::plan::{self, Turn, holds};
+use selvedge_store::hub::{HubStoreError, TaskView};
+
+use super::parts::Parts;
+use crate::hub::Hub;
+
+/// The file that holds a task's work.
+const PATCH: &str = "result.patch";
+
+/// A plan.
+pub(super) struct Course {
+    pub(super) view: TaskView,
+    pub(super) parts: Parts,
+    /// Milliseconds that its subtasks worked, where that is capped.
+    worked_ms: u64,
+}
+
+impl Course {
+    /// The plan of this id, if it is there.
+    pub(super) async fn load(hub: &Hub, plan: TaskId) -> Result<Option<Self>, HubStoreError> {
+        let Some((view, body)) = hub.store().task(plan).await? else {
+            return Ok(None);
+        };
+        let task: Task = serde_json::from_str(&body)
+            .map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+        let parts = Parts::of(hub, task).await?;
+        let mut worked_ms: u64 = 0;
+        if parts
+            .task
+            .budget
+            .as_ref()
+            .is_some_and(|it| it.wall_ms.is_some())
+        {
+            for view in parts.begun() {
+                let result = result_of(hub, view).await?;
+                worked_ms = worked_ms.saturating_add(result.map_or(0, |it| it.execution_ms));
+            }
+        }
+        Ok(Some(Self {
+            view,
+            parts,
+            worked_ms,
+        }))
+    }
+
+    pub(super) const fn id(&self) -> TaskId {
+        self.view.row.task_id
+    }
+
+    pub(super) const fn state(&self) -> TaskState {
+        self.view.row.lease.state
+    }
+
+    /// Under which grant it is held, if it is.
+    pub(super) fn held(&self) -> Option<Fence> {
+        let lease = &self.view.row.lease;
+        Some(Fence {
+            epoch: lease.epoch,
+            token: lease.token.clone().filter(|_| lease.is_held())?,
+        })
+    }
+
+    /// What comes next.
+    pub(super) fn turn(&self) -> Turn {
+        let may_spend = self.parts.budget_left(self.worked_ms).is_some();
+        plan::turn(&self.parts.nodes(), may_spend)
+    }
+
+    /// The subtask at this place as a task.
+    pub(super) fn task_of(&self, index: usize, begins_from: Option<BeginsFrom>) -> Option<Task> {
+        let whole = &self.parts.task;
+        let subtask = whole.subtasks.get(index)?;
+        let nodes = self.parts.nodes();
+        let mut others = nodes.iter().enumerate().filter(|(at, _)| *at != index);
+        // A branch holds the work of the whole plan, or is not made: the last one pushes it.
+        let is_last = others.all(|(_, node)| node.outcome.is_some_and(holds));
+        Some(Task {
+            deliver: whole.deliver.filter(|_| is_last),
+            // Without caps of the plan's own, those of its workers' settings hold.
+            budget: whole
+                .budget
+                .and_then(|_| self.parts.budget_left(self.worked_ms)),
+            part_of: Some(TaskPart {
+                parent_task_id: self.id(),
+                subtask: subtask.id.clone(),
+                begins_from,
+            }),
+            ..plan::part(whole, subtask)
+        })
+    }
+
+    /// The plan's result, and the work of all of it.
+    pub(super) async fn sum(
+        &self,
+        hub: &Hub,
+        outcome: Outcome,
+        reason: String,
+    ) -> Result<(TaskResult, Vec<FileRef>), HubStoreError> {
+        let parts = &self.parts;
+        let reported = parts.begun().any(|view| view.row.lease.reports > 0);
+        let (cost, (tokens_in, tokens_out)) = (parts.cost(), parts.tokens());
+        let mut sum = TaskResult {
+            tokens_in,
+            tokens_out,
+            estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
+            cost_source: cost.source,
+            verification_status: outcome.verification_status(reported),
+            ..TaskResult::without_run(outcome, reason)
+        };
+        let mut files = Vec::new();
+        for view in parts.begun() {
+            let Some(result) = result_of(hub, view).await? else {
+                continue;
+            };
+            sum.execution_ms = sum.execution_ms.saturating_add(result.execution_ms);
+            sum.verification_attempts += result.verification_attempts;
+            sum.warnings.extend(result.warnings);
+        }
+        if let Some(last) = parts.last_verified() {
+            if let Some(result) = result_of(hub, last).await? {
+                (sum.branch, sum.commit) = (result.branch, result.commit);
+            }
+            files = hub.store().files(last.row.task_id).await?;
+            files.retain(|file| file.name == PATCH);
+        }
+        Ok((sum, files))
+    }
+}
+
+async fn result_of(hub: &Hub, view: &TaskView) -> Result<Option<TaskResult>, HubStoreError> {
+    let result = hub.store().result(view.row.task_id).await?;
+    // What another program's worker handed in may be no result.
+    Ok(result.and_then(|result| serde_json::from_str(&result.body).ok()))
+}

@@ -1,0 +1,243 @@
+//! Plans: tasks that are made of subtasks. The hub carries a plan through itself, as no worker could:
+//! each subtask becomes a task like any other once those that it depends on are verified, with its own
+//! lease, attempts, reports and costs, and the plan ends with the sum.
+//!
+//! Invariant: nothing is remembered here. A plan's subtasks have their ids from its submission, so a
+//! subtask has begun once there is a task with its id; a step that two hubs take at once, or one hub
+//! twice, has one effect. The plan itself is held under a lease as any task that is at work, which every
+//! hub on the database may renew: the lease ends with the last hub, and the plan goes on with the next.
+
+mod course;
+mod parts;
+mod trees;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::fleet::{
+    Entry as Header, Lease as WireLease, PLAN_LABEL, TaskResult, TaskRow, TaskState,
+};
+use selvedge_core::lease::Fence;
+use selvedge_core::model::{Outcome, Task, TaskId};
+use selvedge_core::plan::Turn;
+use selvedge_store::hub::{Change, Entry, HubStoreError, Step, Submitted, TaskView};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use self::course::Course;
+use self::parts::Parts;
+use crate::api::new_task;
+use crate::hub::{Activity, Hub};
+
+/// How long changes are gathered before plans are looked at.
+const GATHERED: Duration = Duration::from_millis(20);
+/// Who holds plans.
+const HOLDER: &str = "the hub";
+
+/// Whether this row is a plan's.
+pub(crate) fn is_plan(view: &TaskView) -> bool {
+    view.labels.iter().any(|label| label == PLAN_LABEL)
+}
+
+/// Carries plans through for as long as the hub lives.
+pub(crate) async fn run(hub: Arc<Hub>) {
+    let mut activity = hub.watch();
+    let every = hub
+        .settings
+        .timing
+        .renew_every()
+        .min(Duration::from_secs(1));
+    let mut look_at = Instant::now();
+    loop {
+        if Instant::now() >= look_at {
+            match all(&hub).await {
+                Ok(()) => {}
+                Err(error) => tracing::error!(%error, "cannot carry plans through"),
+            }
+            look_at = Instant::now() + every;
+        }
+        let mut changed = HashSet::new();
+        let mut until = look_at;
+        loop {
+            match timeout_at(until, activity.recv()).await {
+                Ok(Ok(Activity::Changed(task))) => {
+                    changed.insert(task);
+                    until = until.min(Instant::now() + GATHERED);
+                }
+                Ok(Ok(Activity::Progress(..))) => {}
+                Ok(Err(RecvError::Lagged(_))) => look_at = Instant::now(),
+                Ok(Err(RecvError::Closed)) => return,
+                Err(_) => break,
+            }
+        }
+        if changed.is_empty() {
+            continue;
+        }
+        if let Err(error) = these(&hub, &changed).await {
+            tracing::error!(%error, "cannot carry plans through");
+        }
+    }
+}
+
+/// Every plan that is not over, and its lease renewed.
+async fn all(hub: &Hub) -> Result<(), HubStoreError> {
+    for plan in hub.store.plans().await? {
+        if let Some(course) = Course::load(hub, plan).await? {
+            if let Some(fence) = course.held() {
+                hub.store.change(plan, Change::Renew(fence)).await?;
+            }
+            go_on(hub, course).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The plans that these changes concern: those that changed, and those with a subtask that did.
+async fn these(hub: &Hub, changed: &HashSet<TaskId>) -> Result<(), HubStoreError> {
+    for plan in hub.store.plans().await? {
+        let Some(course) = Course::load(hub, plan).await? else {
+            continue;
+        };
+        let of_parts = course.parts.ids().any(|id| changed.contains(&id));
+        if of_parts {
+            hub.changed(plan);
+        }
+        if of_parts || changed.contains(&plan) {
+            go_on(hub, course).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a plan's next step, if there is one.
+async fn go_on(hub: &Hub, mut course: Course) -> Result<(), HubStoreError> {
+    if course.state() == TaskState::Queued {
+        let take = Change::Take {
+            holder: HOLDER.to_owned(),
+            token: Uuid::new_v4().simple().to_string(),
+        };
+        // Another hub may have been first.
+        hub.change(course.id(), take).await?;
+        match Course::load(hub, course.id()).await? {
+            Some(taken) => course = taken,
+            None => return Ok(()),
+        }
+    }
+    match course.state() {
+        TaskState::Running => match course.turn() {
+            Turn::GoOn(_) => Ok(()),
+            Turn::Begin(index) => begin(hub, &course, index).await,
+            Turn::Finish(outcome) => {
+                finish(hub, &course, outcome, course.parts.reason(outcome)).await
+            }
+        },
+        TaskState::Cancelling => {
+            stop(hub, &course).await?;
+            match Course::load(hub, course.id()).await? {
+                Some(course) if course.parts.open().is_none() => {
+                    let reason = course.parts.reason(Outcome::Cancelled);
+                    finish(hub, &course, Outcome::Cancelled, reason).await
+                }
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a subtask a task.
+async fn begin(hub: &Hub, course: &Course, index: usize) -> Result<(), HubStoreError> {
+    let begins_from = match trees::begins_from(hub, course).await? {
+        Ok(begins_from) => begins_from,
+        Err(lost) => return finish(hub, course, Outcome::InfraFailed, lost).await,
+    };
+    let Some(task) = course.task_of(index, begins_from) else {
+        return Ok(());
+    };
+    let Some(task_id) = task.task_id else {
+        return Ok(());
+    };
+    let new = new_task(
+        &task,
+        task_id,
+        &course.view.tenant,
+        &course.view.submitted_by,
+    );
+    let new = new.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+    // Another hub may have been first: then it is there all the same.
+    if let Submitted::New(_) = hub.store.submit(new).await? {
+        hub.changed(task_id);
+        hub.changed(course.id());
+        hub.wake.notify_one();
+    }
+    Ok(())
+}
+
+/// Has the subtask that is at work stopped for good.
+async fn stop(hub: &Hub, course: &Course) -> Result<(), HubStoreError> {
+    let reason = course.view.row.lease.cancel.clone();
+    let reason = reason.filter(|reason| !reason.is_empty());
+    let reason = reason.unwrap_or_else(|| "its plan was stopped".to_owned());
+    if let Some(open) = course.parts.open() {
+        let change = Change::Cancel {
+            by: HOLDER.to_owned(),
+            reason,
+        };
+        hub.change(open.row.task_id, change).await?;
+    }
+    Ok(())
+}
+
+/// Stops what a plan has at work, after it was itself told to stop: one that was over at once stops
+/// nothing any more.
+pub(crate) async fn cancelled(hub: &Hub, plan: TaskId) -> Result<(), HubStoreError> {
+    match Course::load(hub, plan).await? {
+        Some(course) => stop(hub, &course).await,
+        None => Ok(()),
+    }
+}
+
+async fn finish(
+    hub: &Hub,
+    course: &Course,
+    outcome: Outcome,
+    reason: String,
+) -> Result<(), HubStoreError> {
+    let Some(Fence { epoch, token }) = course.held() else {
+        return Ok(());
+    };
+    let lease = WireLease {
+        task_id: course.id(),
+        lease_epoch: epoch,
+        lease_token: token,
+    };
+    let (result, files) = course.sum(hub, outcome, reason).await?;
+    let mut header = Header::new(lease, course.view.row.entry_seq + 1);
+    header.files = files;
+    let step = Step::Complete {
+        completion_id: format!("{}.{epoch}", course.id()),
+        outcome,
+        reason: result.reason.clone(),
+        result: text(&result)?,
+    };
+    hub.change(course.id(), Change::Entry(Box::new(Entry { header, step })))
+        .await?;
+    Ok(())
+}
+
+fn text(result: &TaskResult) -> Result<String, HubStoreError> {
+    serde_json::to_string(result).map_err(|error| HubStoreError::Damaged(error.to_string()))
+}
+
+/// Adds to a plan's row how its subtasks stand, and what they cost together.
+pub(crate) async fn told(hub: &Hub, task: &Task, row: &mut TaskRow) -> Result<(), HubStoreError> {
+    let parts = Parts::of(hub, task.clone()).await?;
+    row.cost = parts.cost();
+    let (tokens_in, tokens_out) = parts.tokens();
+    row.tokens = tokens_in.saturating_add(tokens_out);
+    row.attempts = parts.begun().map(|part| part.row.lease.last_run).sum();
+    row.subtasks = parts.rows(row.outcome);
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What a subtask's work begins from: subtasks share one workspace, wherever each is carried out.
+//!
+//! Invariant: what a failed subtask left behind is never what another is judged by, and what a verified
+//! one left is never missing where another builds on it.
+
+use selvedge_core::model::{BeginsFrom, LeftTree, TreeId};
+use selvedge_core::plan::{holds, left_by};
+use selvedge_store::hub::{HubStoreError, TaskView};
+
+use super::course::Course;
+use crate::facts;
+use crate::hub::Hub;
+
+/// The tree to put in place; none where what stands there is right. The inner error says what is lost.
+pub(super) async fn begins_from(
+    hub: &Hub,
+    course: &Course,
+) -> Result<Result<Option<BeginsFrom>, String>, HubStoreError> {
+    let mut done: Vec<(&str, &TaskView)> = course.parts.named().collect();
+    done.sort_by_key(|(_, view)| view.created_at);
+    if course.parts.task.repository.is_none() {
+        return Ok(Ok(put_back(hub, done.last().map(|(_, view)| *view)).await?));
+    }
+    let mut left = Vec::new();
+    for (id, view) in done {
+        if !view.row.lease.outcome.is_some_and(holds) {
+            continue;
+        }
+        let state = facts::state(hub, view.row.task_id).await?;
+        match state.run.as_ref().and_then(left_by) {
+            Some(tree) => left.push(LeftTree {
+                task_id: view.row.task_id,
+                tree,
+            }),
+            None => {
+                return Ok(Err(format!(
+                    "no tree is known that subtask `{id}` left: its worker takes no snapshots, or its journal is \
+                     past its time"
+                )));
+            }
+        }
+    }
+    let last: Option<TreeId> = left.last().map(|last| last.tree.clone());
+    Ok(Ok(last.map(|tree| BeginsFrom { tree, left })))
+}
+
+/// In a folder of the worker's, what the last subtask left stands there: the tree that it began from is
+/// put back if it failed.
+async fn put_back(hub: &Hub, last: Option<&TaskView>) -> Result<Option<BeginsFrom>, HubStoreError> {
+    let Some(failed) = last.filter(|view| !view.row.lease.outcome.is_some_and(holds)) else {
+        return Ok(None);
+    };
+    let state = facts::state(hub, failed.row.task_id).await?;
+    let tree = state.run.and_then(|run| run.start_tree);
+    Ok(tree.map(|tree| BeginsFrom {
+        tree,
+        left: Vec::new(),
+    }))
+}

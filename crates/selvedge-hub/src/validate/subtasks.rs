@@ -1,0 +1,65 @@
+//! The subtasks of a plan, each held to be what a task must be.
+
+use selvedge_core::fleet::FieldError;
+use selvedge_core::model::{Subtask, Task};
+use selvedge_core::plan::{self, BadPlan};
+use serde_json::Value;
+
+use crate::settings::Defaults;
+
+/// Subtasks of one plan.
+const MOST: usize = 100;
+
+pub(super) fn check(whole: &Task, defaults: &Defaults, wrong: &mut dyn FnMut(&str, String)) {
+    if whole.command.is_some() {
+        let why = "a plan has no command of its own: make it the command of a check";
+        wrong("command", why.to_owned());
+    }
+    if whole.subtasks.len() > MOST {
+        let why = format!("{} are more than {MOST}", whole.subtasks.len());
+        return wrong("subtasks", why);
+    }
+    if let Err(error) = plan::check(&whole.subtasks) {
+        wrong(&place(&error, &whole.subtasks), error.to_string());
+    }
+    for (index, subtask) in whole.subtasks.iter().enumerate() {
+        let mut errors: Vec<FieldError> = Vec::new();
+        super::check(&alone(subtask), defaults, &mut errors);
+        for error in errors {
+            // That it says nothing is said of the plan.
+            if error.field != "description" {
+                wrong(&format!("subtasks.{index}.{}", error.field), error.detail);
+            }
+        }
+    }
+}
+
+/// What a subtask says itself, and nothing of the whole.
+fn alone(subtask: &Subtask) -> Task {
+    Task {
+        description: subtask.description.clone(),
+        agent: subtask.agent.clone(),
+        expected_outputs: subtask.expected_outputs.clone(),
+        verification_steps: subtask.verification_steps.clone(),
+        verification_tier: subtask.verification_tier,
+        ..Task::default()
+    }
+}
+
+fn place(error: &BadPlan, subtasks: &[Subtask]) -> String {
+    let (id, field) = match error {
+        BadPlan::NoId(number) => return format!("subtasks.{}.id", number.saturating_sub(1)),
+        BadPlan::Cycle(_) => return "subtasks".to_owned(),
+        BadPlan::Twice(id) => (id, "id"),
+        BadPlan::NoDescription(id) => (id, "description"),
+        BadPlan::Unknown { id, .. } => (id, "depends_on"),
+    };
+    let index = subtasks.iter().rposition(|it| it.id == *id);
+    format!("subtasks.{}.{field}", index.unwrap_or(0))
+}
+
+/// Every subtask's number of retries, as it came.
+pub(super) fn retries(subtasks: &mut Value) -> impl Iterator<Item = (usize, &mut Value)> {
+    let each = subtasks.as_array_mut().into_iter().flatten().enumerate();
+    each.filter_map(|(index, it)| Some((index, it.get_mut("max_verification_retries")?)))
+}

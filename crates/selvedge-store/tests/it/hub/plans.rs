@@ -1,0 +1,55 @@
+//! Plans: tasks that the hub holds itself, and no worker is given.
+
+use selvedge_core::fleet::{PLAN_LABEL, TaskState};
+use selvedge_core::lease::Fence;
+use selvedge_store::hub::{Answer, Change, Granted};
+
+use super::stage::{Stage, complete, entry, replays, task, told, want};
+
+pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
+    let store = stage.open().await;
+    let plan = task(1, 9, &[PLAN_LABEL]);
+    let id = plan.task_id;
+    store.submit(plan).await.unwrap();
+    store.submit(task(2, 0, &[])).await.unwrap();
+    assert_eq!(store.plans().await.unwrap(), [id]);
+    let granted = store.grant(vec![want("w", 5, &["linux"])]).await.unwrap();
+    assert_eq!(granted.len(), 1, "the plan is no worker's");
+
+    let take = |token: &str| Change::Take {
+        holder: "the hub".to_owned(),
+        token: token.to_owned(),
+    };
+    assert_eq!(told(&*store, id, take("one")).await, Answer::Done);
+    assert!(
+        matches!(told(&*store, id, take("two")).await, Answer::Refused { .. }),
+        "another hub comes second"
+    );
+    let (view, body) = store.task(id).await.unwrap().unwrap();
+    assert_eq!(view.row.lease.state, TaskState::Running);
+    assert_eq!(
+        view.row.lease.token.as_deref(),
+        Some("one"),
+        "any hub may renew it"
+    );
+    let fence = Fence {
+        epoch: 1,
+        token: "one".to_owned(),
+    };
+    assert_eq!(
+        told(&*store, id, Change::Renew(fence.clone())).await,
+        Answer::Done
+    );
+    let held = Granted {
+        worker: "the hub".to_owned(),
+        fence,
+        row: view.row,
+        body,
+    };
+    for _ in 0..2 {
+        let done = entry(&held, 1, complete("once"));
+        assert_eq!(told(&*store, id, done).await, Answer::Done);
+    }
+    assert_eq!(store.plans().await.unwrap(), []);
+    replays(&*store, id).await;
+}

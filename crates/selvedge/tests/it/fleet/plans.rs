@@ -1,0 +1,217 @@
+//! Plans on a hub: each subtask a task of its own, one after the other on one workspace, whichever workers
+//! carry them out, and whoever dies meanwhile.
+
+use selvedge_testkit::{Output, Postgres};
+use serde_json::Value;
+
+use super::stage::Fleet;
+use crate::stage::wait_for;
+
+/// Three subtasks; `ui` builds on what `api` left.
+const PLAN: &str = r#"
+description = "the whole of it"
+max_verification_retries = 1
+
+[[subtasks]]
+id = "ui"
+description = "write ui"
+depends_on = ["api"]
+verification_steps = [{ type = "command", target = "test -s ui && test -s api" }]
+
+[[subtasks]]
+id = "api"
+description = "write api"
+verification_steps = [{ type = "command", target = "test -s api" }]
+
+[[subtasks]]
+id = "docs"
+description = "write docs"
+verification_steps = [{ type = "command", target = "test -s docs" }]
+"#;
+
+/// Says on a ledger which subtask it was paid for, then does what it was told.
+const AGENT: &str = r#"name=$(printf '%s' "$prompt" | sed -n 's/^write //p;q')
+echo "$name $SELVEDGE_RUN_NUMBER" >> "$root/ledger"
+"#;
+
+fn fleet(work: &str) -> Fleet {
+    Fleet::new(&format!("{AGENT}{work}"))
+}
+
+fn ledger(fleet: &Fleet) -> Vec<String> {
+    let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn submit(fleet: &Fleet, more: &[&str]) -> String {
+    let path = fleet.env.root().join("plan.toml");
+    std::fs::write(&path, PLAN).unwrap();
+    let repo = fleet.env.work();
+    let mut args = vec!["submit", "--file", path.to_str().unwrap()];
+    args.extend(["--format", "json", "--repo", repo.to_str().unwrap()]);
+    args.extend(more);
+    let out = fleet.run(&args);
+    out.assert_code(0);
+    out.json()["task_id"].as_str().unwrap().to_owned()
+}
+
+fn outcomes(out: &Output) -> Vec<String> {
+    let result = out.json();
+    let subtasks = result["subtasks"].as_array().unwrap();
+    let word = |it: &Value| {
+        let outcome = it["outcome"].as_str().unwrap_or("-");
+        format!("{} {outcome}", it["id"].as_str().unwrap())
+    };
+    subtasks.iter().map(word).collect()
+}
+
+/// `api` is done on the second attempt only.
+const LEARNS: &str = r#"case "$name$SELVEDGE_RUN_NUMBER" in api1) ;; *) echo x > "$name" ;; esac"#;
+
+fn each_subtask_is_a_task(fleet: &Fleet) {
+    let _one = fleet.worker("one");
+    let _two = fleet.worker("two");
+    let task = submit(fleet, &["--deliver", "branch"]);
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!(result["reason"], "3 of 3 subtasks verified", "{result:#}");
+    assert_eq!(
+        outcomes(&out),
+        ["ui verified", "api verified", "docs verified"]
+    );
+    assert_eq!(ledger(fleet), ["api 1", "api 2", "ui 1", "docs 1"]);
+    // Each has its own task, journal, numbers and reports.
+    let api = &result["subtasks"][1];
+    let history = api["result"]["verification_history"].as_array().unwrap();
+    assert_eq!(history.len(), 2);
+    assert_eq!(
+        fleet.closings(api["task_id"].as_str().unwrap()),
+        ["report", "report"]
+    );
+    assert_eq!(fleet.story(&task), result, "`show` tells the same");
+    let listed = fleet.run(&["list", "--format", "json"]).json();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 4, "the plan, and a task for each subtask");
+    let plan = listed.iter().find(|row| row["task_id"] == *task).unwrap();
+    assert_eq!(
+        (&plan["agent"], &plan["attempts"]),
+        (&"plan".into(), &4.into())
+    );
+    assert_eq!(plan["state"], "succeeded");
+    // The work of all of them is on one branch.
+    let log = fleet.env.git([
+        "branch",
+        "--list",
+        "selvedge/*",
+        "--format=%(refname:short)",
+    ]);
+    let branches: Vec<&str> = log.lines().collect();
+    assert_eq!(branches.len(), 1, "{branches:?}");
+    let files = fleet.env.git(["ls-tree", "--name-only", branches[0]]);
+    for file in ["api", "ui", "docs"] {
+        assert!(files.lines().any(|it| it == file), "{files}");
+    }
+    let shown = fleet.run(&["show", &task]);
+    shown.assert_code(0);
+    assert!(
+        shown.stdout.contains("3 of 3 subtasks verified"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
+fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
+    each_subtask_is_a_task(&fleet(LEARNS));
+}
+
+#[test]
+fn the_same_on_a_database_server() {
+    let database = Some(Postgres::shared().database());
+    each_subtask_is_a_task(&Fleet::on(database, &format!("{AGENT}{LEARNS}")));
+}
+
+#[test]
+fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
+    let fleet =
+        fleet(r#"case "$name" in api) echo half >> README ;; *) cp README "$name" ;; esac"#);
+    let _worker = fleet.worker("one");
+    let before = fleet.env.read("README");
+    let task = submit(&fleet, &[]);
+    let out = fleet.watch(&task);
+    out.assert_code(1);
+    assert_eq!(
+        outcomes(&out),
+        ["ui -", "api max_retries_exhausted", "docs verified"]
+    );
+    assert_eq!(ledger(&fleet), ["api 1", "api 2", "docs 1"]);
+    assert_eq!(
+        out.json()["subtasks"][0]["reason"],
+        "not begun: it needs `api`, which is not verified"
+    );
+    let docs = out.json()["subtasks"][2]["task_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let diff = fleet.run(&["show", &docs, "--diff"]);
+    diff.assert_code(0);
+    assert!(
+        diff.stdout.contains("docs") && !diff.stdout.contains("half"),
+        "{}",
+        diff.stdout
+    );
+    assert_eq!(fleet.env.read("README"), before);
+}
+
+/// The second subtask waits until somebody lets it go on.
+const WAITS: &str = r#"if test "$name" = ui; then
+touch "$root/began-$SELVEDGE_RUN_NUMBER"
+while ! test -e "$root/go"; do sleep 0.05; done
+fi
+echo x > "$name""#;
+
+#[test]
+fn another_worker_goes_on_at_the_right_subtask_and_another_hub_with_the_plan() {
+    let mut fleet = fleet(WAITS);
+    let one = fleet.worker("one");
+    let task = submit(&fleet, &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    let hub = fleet.hub.take().unwrap();
+    hub.kill();
+    hub.wait();
+    one.kill();
+    one.wait();
+    fleet.start_hub();
+    let _two = fleet.worker("two");
+    wait_for(&fleet.env.root().join("began-2"));
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    // What `api` left is there, the attempt that was cut off is not charged, and nothing is done twice.
+    assert_eq!(ledger(&fleet), ["api 1", "ui 1", "ui 2", "docs 1"]);
+    let ui = out.json()["subtasks"][0].clone();
+    assert_eq!(ui["result"]["verification_attempts"], 1, "{ui:#}");
+    let row = fleet.row(&task);
+    assert_eq!(
+        (&row["lease_epoch"], &row["infra_losses"]),
+        (&1.into(), &0.into())
+    );
+}
+
+#[test]
+fn a_plan_that_is_stopped_begins_nothing_more() {
+    let fleet = fleet(WAITS);
+    let _worker = fleet.worker("one");
+    let task = submit(&fleet, &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    fleet.run(&["cancel", &task]).assert_code(0);
+    let out = fleet.watch(&task);
+    out.assert_code(10);
+    assert_eq!(outcomes(&out), ["ui cancelled", "api verified", "docs -"]);
+    assert_eq!(ledger(&fleet), ["api 1", "ui 1"]);
+    let again = fleet.run(&["retry", &task, "--format", "json"]).json();
+    let again = again["task_id"].as_str().unwrap();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    fleet.watch(again).assert_code(0);
+}
