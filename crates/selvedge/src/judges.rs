@@ -28,7 +28,10 @@ pub(crate) fn judging(
         .hint("`git init` makes the directory a repository; or leave out --tier"));
     }
     let judges = choose(&settings.judges, &settings.agents, worker).map_err(CliError::usage)?;
-    for judge in &judges {
+    for judge in judges
+        .iter()
+        .filter(|_| !settings.sandbox.agents_in_image())
+    {
         if let Err(missing) = preflight(judge, dir) {
             return Err(CliError::usage(missing)
                 .hint("or name another judge of your [agents]: --judge NAME"));

@@ -35,7 +35,9 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("__supervise") => return selvedge_engine::process::supervisor::main(),
-        Some("__wall") => return selvedge_engine::sandbox::face(),
+        Some("__wall") => {
+            return selvedge_engine::sandbox::face(args.get(2..).unwrap_or_default());
+        }
         Some("__wall-probe") => {
             return selvedge_engine::sandbox::probe_face(args.get(2..).unwrap_or_default());
         }

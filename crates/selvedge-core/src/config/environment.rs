@@ -57,6 +57,7 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_SANDBOX_REQUIRED", "sandbox.required"),
     ("SELVEDGE_SANDBOX_AGENTS", "sandbox.agents"),
     ("SELVEDGE_SANDBOX_CHECKS", "sandbox.checks"),
+    ("SELVEDGE_SANDBOX_IMAGE", "sandbox.image"),
     (
         "SELVEDGE_VERIFICATION_RERUN_FAILED",
         "verification.rerun_failed",

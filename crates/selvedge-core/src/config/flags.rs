@@ -46,7 +46,7 @@ pub struct Flags {
     pub strict_budget: bool,
     /// `--max-turns N`
     pub max_turns: Option<u32>,
-    /// `--sandbox auto|bubblewrap|landlock|none`
+    /// `--sandbox auto|bubblewrap|landlock|podman|docker|none`
     pub sandbox: Option<String>,
     /// `--check-env NAME`, in order; any at all replace the configured ones.
     pub check_env: Vec<String>,

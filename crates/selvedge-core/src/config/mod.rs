@@ -19,6 +19,7 @@ mod show;
 mod suggest;
 mod tree;
 mod values;
+mod walls;
 
 #[cfg(test)]
 mod tests;

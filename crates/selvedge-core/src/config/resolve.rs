@@ -12,10 +12,11 @@ use super::place::Origin;
 use super::schema::Config;
 use super::suggest;
 use super::tree::{Node, Value};
+use super::walls::keeps_the_walls;
 use crate::guard::{Globs, Protection, Rule};
 use crate::model::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, EnvironmentSpec, KnownFailures, OnExhausted,
-    SandboxSpec, SessionLimits, Step, SyntaxRules, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, Container, EnvironmentSpec, KnownFailures,
+    OnExhausted, SandboxSpec, SessionLimits, Step, SyntaxRules, VoteMode,
 };
 use crate::price::is_same;
 
@@ -197,32 +198,6 @@ fn leaves_the_environment(layer: &Node) -> Result<(), ConfigError> {
     ))
 }
 
-/// The walls stand against what the repository holds as well: its file may make them narrower only.
-fn keeps_the_walls(layer: &Node) -> Result<(), ConfigError> {
-    let Some(Value::Table(keys)) = layer.at(&Key::dotted("sandbox")).map(|node| &node.value) else {
-        return Ok(());
-    };
-    for (name, node) in keys {
-        let value = node.to_toml();
-        let narrows = match name.as_str() {
-            "required" => value.as_bool() == Some(true),
-            "agents" | "checks" => value.as_str() == Some("strict"),
-            _ => false,
-        };
-        let is_known =
-            ["backend", "required", "agents", "checks", "writable"].contains(&name.as_str());
-        if is_known && !narrows && node.place.source.is_repository() {
-            let message =
-                format!("a repository's file may not widen the walls with `sandbox.{name}`");
-            let hint = "set it in your own ~/.config/selvedge/config.toml, or use --sandbox";
-            return Err(ConfigError(
-                Diagnostic::new(node.key_place.clone(), &message).hint(hint.to_owned()),
-            ));
-        }
-    }
-    Ok(())
-}
-
 impl Resolved {
     fn new(config: Config, tree: Node, warnings: Vec<Diagnostic>) -> Result<Self, ConfigError> {
         let complain = |table: &Key, key: &str, message: &str| {
@@ -315,6 +290,11 @@ impl Resolved {
                 agents: config.sandbox.agents,
                 checks: config.sandbox.checks,
                 writable: config.sandbox.writable,
+                container: Container {
+                    image: config.sandbox.image,
+                    engine_args: config.sandbox.engine_args,
+                    container_args: config.sandbox.container_args,
+                },
             },
             environment: EnvironmentSpec {
                 checks: config.environment.checks,

@@ -126,6 +126,9 @@ pub(super) struct Sandbox {
     pub(super) agents: Profile,
     pub(super) checks: Profile,
     pub(super) writable: Vec<String>,
+    pub(super) image: String,
+    pub(super) engine_args: Vec<String>,
+    pub(super) container_args: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -38,7 +38,7 @@ pub use report::{
     Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
-pub use sandbox::{Backend, Hold, Profile, Sandbox, SandboxSpec};
+pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,

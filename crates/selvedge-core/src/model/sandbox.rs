@@ -8,26 +8,41 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
-    /// The first of `bubblewrap` and `landlock` that works here; none where neither does.
+    /// The first that works here of `bubblewrap`, `landlock`, and, where an image is named, `podman`
+    /// and `docker`; none where none does.
     #[default]
     Auto,
     /// The `bwrap` program: namespaces of its own.
     Bubblewrap,
     /// The kernel's Landlock rules and a seccomp filter: no program is needed.
     Landlock,
+    /// A container for each session, by the `podman` program.
+    Podman,
+    /// A container for each session, by the `docker` program.
+    Docker,
     /// Nobody.
     None,
 }
 
 impl Backend {
+    /// Those that build walls.
+    pub const BUILDERS: [Self; 4] = [Self::Bubblewrap, Self::Landlock, Self::Podman, Self::Docker];
+
     /// As people read and write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Bubblewrap => "bubblewrap",
             Self::Landlock => "landlock",
+            Self::Podman => "podman",
+            Self::Docker => "docker",
             Self::None => "none",
         }
+    }
+
+    /// Whether programs run in an image, where this machine's own are not.
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::Podman | Self::Docker)
     }
 }
 
@@ -71,6 +86,41 @@ pub struct SandboxSpec {
     /// More that may be written, absolute or beginning with `~/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
+    /// What containers are made of; empty where none is to be made.
+    #[serde(skip_serializing_if = "Container::is_empty")]
+    pub container: Container,
+}
+
+impl SandboxSpec {
+    /// Whether agents run in an image, where this machine's programs are not.
+    pub fn agents_in_image(&self) -> bool {
+        self.backend.is_container() && self.agents != Profile::None
+    }
+
+    /// Whether checks do.
+    pub fn checks_in_image(&self) -> bool {
+        self.backend.is_container() && self.checks != Profile::None
+    }
+}
+
+/// What containers are made of, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Container {
+    /// The image, by a name that the engine knows on this machine: it is never fetched.
+    pub image: String,
+    /// Arguments of the engine itself, before `run`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub engine_args: Vec<String>,
+    /// More arguments of `run`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub container_args: Vec<String>,
+}
+
+impl Container {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One thing that walls can hold.

@@ -30,8 +30,8 @@ mod proc;
 pub mod capture;
 pub mod supervisor;
 
-pub(crate) use supervisor::Found;
 pub(crate) use supervisor::control::Control;
+pub(crate) use supervisor::{Found, clear_containers, clear_temporary};
 pub(crate) use wire::Bytes;
 
 pub use clocks::Limits;

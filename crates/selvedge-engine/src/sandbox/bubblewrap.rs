@@ -22,7 +22,7 @@ const KERNEL: &[&str] = &[
 ];
 
 /// What is left of root's rights: those over the files that may be written anyway.
-const CAPABILITIES: &[&str] = &[
+pub(super) const CAPABILITIES: &[&str] = &[
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
     "CAP_FOWNER",
@@ -35,6 +35,12 @@ const CAPABILITIES: &[&str] = &[
 
 /// Folders for temporary files, which become the session's own.
 pub(crate) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
+/// What the session's own one of those is called.
+pub(crate) fn name_of_temporary(place: &Path) -> String {
+    let name = place.strip_prefix("/").unwrap_or(place);
+    name.to_string_lossy().replace('/', "-")
+}
 
 /// One mount; of two at one place the later one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,11 +117,7 @@ fn words(path: &Path, mount: Mount, temporary: &Path) -> Vec<OsString> {
         Mount::Base if path == Path::new("/dev") => one("--dev"),
         Mount::Base if path == Path::new("/proc") => one("--proc"),
         Mount::Base => two("--ro-bind", path),
-        Mount::Temporary => {
-            let name = path.strip_prefix("/").unwrap_or(path);
-            let name = name.to_string_lossy().replace('/', "-");
-            two("--bind", &temporary.join(name))
-        }
+        Mount::Temporary => two("--bind", &temporary.join(name_of_temporary(path))),
         Mount::Mask if is_folder(path) => one("--tmpfs"),
         Mount::Mask => two("--ro-bind", Path::new("/dev/null")),
         Mount::Show | Mount::Pin => two("--ro-bind-try", path),

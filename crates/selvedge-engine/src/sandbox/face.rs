@@ -6,20 +6,27 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use nix::libc;
 use rustix::process::WaitOptions;
 use selvedge_core::model::Backend;
 
 use super::job::{Job, Word};
-use super::{landlock, seccomp};
-use crate::process::{Control, Exit};
+use super::{container, landlock, seccomp};
+use crate::process::{Control, Exit, find_program};
 
-/// Does as it is told over descriptor 0. Call it before anything else.
-pub fn main() -> ExitCode {
-    let Ok(mut control) = Control::inherited() else {
+/// Does as it is told over descriptor 0, or over the socket at the path that its argument names. Call it
+/// before anything else.
+pub fn main(args: &[OsString]) -> ExitCode {
+    let control = match args.first() {
+        Some(path) => UnixStream::connect(path).map(Control::over),
+        None => Control::inherited(),
+    };
+    let Ok(mut control) = control else {
         return ExitCode::FAILURE;
     };
     let Ok(Some(job)) = control.receive::<Job>() else {
@@ -41,28 +48,28 @@ fn become_it(job: &Job, control: &mut Control) -> io::Result<()> {
     let (stdin, stdout, stderr) = (next()?, next()?, next()?);
     let path = |bytes| PathBuf::from(OsString::from(bytes));
     let temporary = path(&job.temporary);
-    match job.plan.backend {
-        Backend::Bubblewrap => landlock::scope()?,
-        _ => landlock::enclose(&job.plan, &temporary)?,
+    let has_own_root = job.plan.backend != Backend::Landlock;
+    if has_own_root {
+        landlock::scope()?;
+    } else {
+        landlock::enclose(&job.plan, &temporary)?;
     }
-    let has_own_network = job.plan.backend == Backend::Bubblewrap;
+    let has_own_network = has_own_root;
     seccomp::refuse(!job.plan.network && !has_own_network)?;
     control.send(&Word::Entered)?;
 
-    let scratch = match job.plan.backend {
-        Backend::Bubblewrap => PathBuf::from("/tmp"),
-        _ => temporary,
+    let scratch = if has_own_root {
+        PathBuf::from("/tmp")
+    } else {
+        temporary
     };
-    let mut command = Command::new(path(&job.program));
+    let (program, env) = program(job)?;
+    let mut command = Command::new(program);
     command
         .arg0(OsString::from(&job.name))
         .args(job.args.iter().map(OsString::from))
         .env_clear()
-        .envs(
-            job.env
-                .iter()
-                .map(|(name, value)| (OsString::from(name), OsString::from(value))),
-        )
+        .envs(env)
         .env("TMPDIR", scratch)
         .env_remove("TMP")
         .env_remove("TEMP")
@@ -82,6 +89,23 @@ fn become_it(job: &Job, control: &mut Control) -> io::Result<()> {
     rustix::stdio::dup2_stderr(&null)?;
     keep(child.id(), control);
     Ok(())
+}
+
+/// The program's file and its environment; in an image both are what the image makes of them.
+fn program(job: &Job) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
+    let told = job.env.iter();
+    let told = told.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let told: Vec<_> = told.collect();
+    if !job.plan.backend.is_container() {
+        return Ok((PathBuf::from(&job.program), told));
+    }
+    let env = container::merged(std::env::vars_os(), &told, &job.plan);
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
+    let name = OsString::from(&job.program);
+    let found = find_program(name, path, &PathBuf::from(&job.cwd));
+    let found = found.ok_or(io::Error::from_raw_os_error(libc::ENOENT))?;
+    Ok((found, env))
 }
 
 /// Until nothing is left in the namespace.

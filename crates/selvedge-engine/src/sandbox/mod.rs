@@ -2,19 +2,22 @@
 //!
 //! [`Walls`] know the profile and the places; for each command they make a `Plan`, plain data that
 //! travels to the supervisor, and whoever builds them carries it out: the `bwrap` program
-//! (`bubblewrap`), or this program itself with Landlock (`landlock`), and with both a filter of
-//! system calls (`seccomp`). What holds is never assumed: it is tried once for every boot
+//! (`bubblewrap`), this program itself with Landlock (`landlock`), or a container engine
+//! (`container`), and with all of them a filter of system calls (`seccomp`). What holds is never assumed: it is tried once for every boot
 //! (`raise`), and said.
 //!
 //! Nothing here may make anything in a person's directories, and a run is never quietly without walls.
 
 mod blame;
 mod bubblewrap;
+mod container;
 mod face;
 mod job;
 mod landlock;
+mod mounts;
 mod places;
 mod plan;
+mod portable;
 mod probe;
 mod raise;
 mod remembered;
@@ -27,15 +30,17 @@ use std::sync::Arc;
 
 use selvedge_core::model::{AgentKind, Backend, Profile, Sandbox};
 
-use crate::process::{Command, Supervisor};
+use crate::process::{Command, Supervisor, clear_containers, clear_temporary};
 use places::{Places, real};
 use plan::bytes;
 
 pub(crate) use blame::blame;
-pub(crate) use bubblewrap::{TEMPORARY, arguments};
+pub(crate) use bubblewrap::{TEMPORARY, arguments, name_of_temporary};
+pub(crate) use container::{Contained, Engine, Wanted};
 pub use face::main as face;
 pub(crate) use job::{Job, Word};
 pub(crate) use plan::Plan;
+pub(crate) use portable::this_program;
 pub use probe::main as probe_face;
 pub use raise::{Raised, Refused, Scene, raise};
 pub(crate) use steering::Steering;
@@ -54,7 +59,7 @@ pub struct Walls {
     own: Arc<Own>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Own {
     backend: Backend,
     profile: Profile,
@@ -65,6 +70,7 @@ struct Own {
     writable: Vec<PathBuf>,
     masked: Vec<PathBuf>,
     places: Places,
+    contained: Option<Contained>,
     held: Sandbox,
 }
 
@@ -128,7 +134,9 @@ impl Walls {
             .into_iter()
             .chain(toolchains)
             .chain(elsewhere);
-        let shown = shown.chain(home.clone().filter(|home| !strict && is_temporary(home)));
+        // A container has a home of its own.
+        let has_home = !strict && !own.backend.is_container();
+        let shown = shown.chain(home.clone().filter(|home| has_home && is_temporary(home)));
         let shown = shown.filter(|path| {
             !masked.iter().any(|masked| {
                 path.starts_with(masked) && Some(masked) != home.as_ref() && !is_in(run_dir, path)
@@ -147,6 +155,7 @@ impl Walls {
             network: !strict || command.agent.is_some_and(speaks_to_a_model),
             strict,
             writable: bytes(writable),
+            contained: own.contained.clone(),
         };
         (plan, moved)
     }
@@ -232,16 +241,26 @@ pub(crate) fn held(supervisor: &Supervisor) -> Sandbox {
         .map_or_else(none, |walls| walls.held().clone())
 }
 
-/// Where the `bwrap` program is: never in a folder that the workspace could have put into the path.
+/// Clears away what supervisors that were killed have left: folders for temporary files, and the
+/// containers that are written down below Selvedge's state. Returns how many; what is in use stays.
+pub fn clear_abandoned(state: &Path) -> usize {
+    clear_temporary() + clear_containers(&state.join(container::RECORDS))
+}
+
+/// Where the `bwrap` program is.
 pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
+    find_in_system(bubblewrap::PROGRAM)
+}
+
+/// Where a program that builds walls is: never in a folder that the workspace could have put into the
+/// path.
+fn find_in_system(program: &str) -> Option<PathBuf> {
     const FOLDERS: [&str; 4] = [
         "/usr/bin",
         "/usr/local/bin",
         "/bin",
         "/run/current-system/sw/bin",
     ];
-    let mut found = FOLDERS
-        .iter()
-        .map(|folder| Path::new(folder).join(bubblewrap::PROGRAM));
+    let mut found = FOLDERS.iter().map(|folder| Path::new(folder).join(program));
     found.find(|path| path.is_file())
 }

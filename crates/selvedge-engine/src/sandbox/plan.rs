@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use selvedge_core::model::Backend;
 use serde::{Deserialize, Serialize};
 
+use super::container::Contained;
 use crate::process::Bytes;
 
 /// The walls of one session.
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) network: bool,
     /// Whether only what is named may be written, the places for temporary files included.
     pub(crate) strict: bool,
+    /// What a container is made of, where it is one.
+    pub(crate) contained: Option<Contained>,
 }
 
 /// Paths as the system knows them.

@@ -7,22 +7,24 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
-use selvedge_core::model::{Backend, Hold, Profile, Sandbox};
+use selvedge_core::model::{Backend, Hold, Sandbox};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use super::portable::{self, Portable};
+use super::raise::Kind;
 use super::{Scene, Walls};
 use crate::process::capture::Plan;
 use crate::process::{self, Command, How, Limits, Session, Supervisor};
 
-/// Trying takes milliseconds.
-const LIMIT: Duration = Duration::from_secs(20);
+/// Trying takes milliseconds, and a container's start some hundreds.
+const LIMIT: Duration = Duration::from_mins(1);
 
 const SECRET: &str = "secret";
 const SOCKET: &str = "socket";
@@ -62,8 +64,7 @@ struct Done {
 
 /// Attempts it all, for real, and says what holds; or why these walls cannot be built.
 pub(super) async fn look(
-    backend: Backend,
-    profile: Profile,
+    kind: Kind<'_>,
     scene: &Scene,
     supervisor: &Supervisor,
 ) -> Result<Sandbox, String> {
@@ -74,9 +75,10 @@ pub(super) async fn look(
         workspace: attempts.workspace.clone(),
         ..scene.clone()
     };
-    let walls = Walls::trial(backend, profile, &scene, attempts.masked.clone());
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let argv: Vec<OsString> = vec![own.into(), "__wall-probe".into(), told.into()];
+    let walls = Walls::trial(kind, &scene, attempts.masked.clone())?;
+    let own = program(kind.backend, &attempts.workspace).map_err(|error| error.to_string())?;
+    let own = own.into_iter();
+    let argv: Vec<OsString> = own.chain(["__wall-probe".into(), told.into()]).collect();
     let environment = scene.environment.iter();
     let command = Command {
         env: environment
@@ -108,10 +110,20 @@ pub(super) async fn look(
     let mut done = said.map_err(|error| format!("a trial run said nothing: {error}"))?;
     // What is written where nothing of the machine is shown does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
-    judge(backend, profile, &done)
+    judge(kind, &done)
 }
 
-fn judge(backend: Backend, profile: Profile, done: &Done) -> Result<Sandbox, String> {
+/// This program, as it is called behind walls.
+fn program(backend: Backend, folder: &Path) -> io::Result<Vec<OsString>> {
+    let own = portable::this_program(folder)?;
+    if !backend.is_container() {
+        return Ok(vec![own.into()]);
+    }
+    let portable = Portable::of_this_process(&own)?;
+    Ok(portable.command().into_iter().map(Into::into).collect())
+}
+
+fn judge(kind: Kind<'_>, done: &Done) -> Result<Sandbox, String> {
     if !done.wrote_inside {
         return Err("the workspace itself cannot be written behind it".to_owned());
     }
@@ -132,8 +144,8 @@ fn judge(backend: Backend, profile: Profile, done: &Done) -> Result<Sandbox, Str
         those.map(|(hold, _)| *hold).collect()
     };
     Ok(Sandbox {
-        backend,
-        profile,
+        backend: kind.backend,
+        profile: kind.profile,
         holds: those(false),
         open: those(true),
         ..Sandbox::default()

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use selvedge_core::model::{Backend, Profile, Sandbox, SandboxSpec};
+use selvedge_core::model::{Backend, Container, Profile, Sandbox, SandboxSpec};
 
+use super::container::Contained;
 use super::places::{Places, real};
 use super::remembered::Remembered;
-use super::{Own, Walls, probe};
+use super::{Own, Walls, clear_abandoned, probe};
 use crate::agents::env::Environment;
 use crate::process::Supervisor;
 
@@ -61,6 +62,9 @@ pub async fn raise(
             Ok(raised)
         };
     }
+    let state = scene.state.clone();
+    // What cannot be cleared away now may be next time.
+    let _ = tokio::task::spawn_blocking(move || clear_abandoned(&state)).await;
     let mut remembered = Remembered::read(&scene.state);
     for (profile, walls) in [
         (spec.agents, &mut raised.agents),
@@ -73,10 +77,15 @@ pub async fn raise(
             continue;
         }
         let mut whys = Vec::new();
-        for backend in candidates(spec.backend) {
-            match holds(*backend, profile, scene, supervisor, &mut remembered).await {
+        for backend in candidates(spec) {
+            let kind = Kind {
+                backend,
+                profile,
+                container: &spec.container,
+            };
+            match holds(kind, scene, supervisor, &mut remembered).await {
                 Ok(held) => {
-                    *walls = Some(Walls::new(*backend, profile, spec, scene, held));
+                    *walls = Some(Walls::new(kind, spec, scene, held)?);
                     break;
                 }
                 Err(why) => whys.push(format!("{}: {why}", backend.name())),
@@ -95,38 +104,74 @@ pub async fn raise(
     Ok(raised)
 }
 
-fn candidates(wish: Backend) -> &'static [Backend] {
-    match wish {
-        Backend::Auto => &[Backend::Bubblewrap, Backend::Landlock],
-        Backend::Bubblewrap => &[Backend::Bubblewrap],
-        Backend::Landlock => &[Backend::Landlock],
-        Backend::None => &[],
+/// Who is tried, first come first served.
+fn candidates(spec: &SandboxSpec) -> Vec<Backend> {
+    let has_image = !spec.container.image.is_empty();
+    match spec.backend {
+        Backend::Auto => Backend::BUILDERS
+            .into_iter()
+            .filter(|backend| has_image || !backend.is_container())
+            .collect(),
+        Backend::None => Vec::new(),
+        one => vec![one],
+    }
+}
+
+/// Walls of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind<'a> {
+    pub(super) backend: Backend,
+    pub(super) profile: Profile,
+    pub(super) container: &'a Container,
+}
+
+impl Kind<'_> {
+    fn contained(self, scene: &Scene) -> Result<Option<Contained>, String> {
+        let of =
+            |backend| Contained::new(backend, self.container, &scene.state, &scene.environment);
+        self.backend
+            .is_container()
+            .then(|| of(self.backend))
+            .transpose()
+    }
+
+    /// As it is remembered.
+    fn name(self, contained: Option<&Contained>) -> String {
+        let essence = contained.map(Contained::essence).unwrap_or_default();
+        let (backend, profile) = (self.backend.name(), self.profile.name());
+        format!("{backend} {profile} {essence}")
+            .trim_end()
+            .to_owned()
     }
 }
 
 async fn holds(
-    backend: Backend,
-    profile: Profile,
+    kind: Kind<'_>,
     scene: &Scene,
     supervisor: &Supervisor,
     remembered: &mut Remembered,
 ) -> Result<Sandbox, String> {
-    if let Some(held) = remembered.get(backend, profile) {
+    let contained = kind.contained(scene)?;
+    let name = kind.name(contained.as_ref());
+    if let Some(held) = remembered.get(&name) {
         return held;
     }
-    let held = probe::look(backend, profile, scene, supervisor).await;
-    remembered.put(backend, profile, held.clone());
+    let held = probe::look(kind, scene, supervisor).await;
+    // An image may be made at any time.
+    if held.is_ok() || contained.is_none() {
+        remembered.put(name, held.clone());
+    }
     held
 }
 
 impl Walls {
     fn new(
-        backend: Backend,
-        profile: Profile,
+        kind: Kind<'_>,
         spec: &SandboxSpec,
         scene: &Scene,
         held: Sandbox,
-    ) -> Self {
+    ) -> Result<Self, Refused> {
+        let contained = kind.contained(scene).map_err(Refused)?;
         let places = Places::new(scene.environment.clone());
         let home = places.home.clone();
         let writable = spec.writable.iter().filter_map(|path| {
@@ -136,44 +181,30 @@ impl Walls {
             };
             real(path).filter(|path| path.is_absolute())
         });
-        Self {
+        Ok(Self {
             own: Arc::new(Own {
-                backend,
-                profile,
+                backend: kind.backend,
+                profile: kind.profile,
                 workspace: real(scene.workspace.clone()).unwrap_or_else(|| scene.workspace.clone()),
                 state: real(scene.state.clone()).unwrap_or_else(|| scene.state.clone()),
                 writable: writable.collect(),
                 masked: Vec::new(),
                 places,
+                contained,
                 held,
             }),
-        }
+        })
     }
 
     /// Walls for trying out: with one more place that is masked.
-    pub(super) fn trial(
-        backend: Backend,
-        profile: Profile,
-        scene: &Scene,
-        masked: PathBuf,
-    ) -> Self {
-        let walls = Self::new(
-            backend,
-            profile,
-            &SandboxSpec::default(),
-            scene,
-            Sandbox::default(),
-        );
+    pub(super) fn trial(kind: Kind<'_>, scene: &Scene, masked: PathBuf) -> Result<Self, String> {
+        let held = Sandbox::default();
+        let walls = Self::new(kind, &SandboxSpec::default(), scene, held);
+        let walls = walls.map_err(|refused| refused.0)?;
         let own = Own {
             masked: vec![masked],
-            places: walls.own.places.clone(),
-            workspace: walls.own.workspace.clone(),
-            state: walls.own.state.clone(),
-            writable: Vec::new(),
-            held: Sandbox::default(),
-            backend,
-            profile,
+            ..Arc::unwrap_or_clone(walls.own)
         };
-        Self { own: Arc::new(own) }
+        Ok(Self { own: Arc::new(own) })
     }
 }

@@ -1,15 +1,15 @@
-//! What was found by trying, for as long as the machine is up and neither this program nor `bwrap` is
-//! another: trying costs more than a run's start may.
+//! What was found by trying, for as long as the machine is up and no program that
+//! has part in it is another: trying costs more than a run's start may.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::{Backend, Profile, Sandbox};
+use selvedge_core::model::{Backend, Sandbox};
 use serde::{Deserialize, Serialize};
 
-use super::find_bubblewrap;
+use super::{find_bubblewrap, find_in_system};
 
 const FILE: &str = "sandbox.json";
 
@@ -45,21 +45,12 @@ impl Remembered {
         }
     }
 
-    pub(super) fn get(
-        &self,
-        backend: Backend,
-        profile: Profile,
-    ) -> Option<Result<Sandbox, String>> {
-        self.kept.found.get(&name(backend, profile)).cloned()
+    pub(super) fn get(&self, name: &str) -> Option<Result<Sandbox, String>> {
+        self.kept.found.get(name).cloned()
     }
 
-    pub(super) fn put(
-        &mut self,
-        backend: Backend,
-        profile: Profile,
-        held: Result<Sandbox, String>,
-    ) {
-        self.kept.found.insert(name(backend, profile), held);
+    pub(super) fn put(&mut self, name: String, held: Result<Sandbox, String>) {
+        self.kept.found.insert(name, held);
         self.changed = true;
     }
 
@@ -80,23 +71,21 @@ impl Remembered {
     }
 }
 
-fn name(backend: Backend, profile: Profile) -> String {
-    format!("{} {}", backend.name(), profile.name())
-}
-
 /// Changes when anything does that the answers depend on.
 fn key() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
     let own = std::env::current_exe().ok();
-    let files = [own, find_bubblewrap()];
+    let builders = Backend::BUILDERS.iter();
+    let builders = builders.filter(|backend| backend.is_container());
+    let builders = builders.map(|backend| find_in_system(backend.name()));
+    let files = [own, find_bubblewrap()].into_iter().chain(builders);
     let files: Vec<_> = files
-        .iter()
         .map(|path| {
-            let path = path.as_ref()?;
-            let found = fs::metadata(path).ok()?;
+            let path = path?;
+            let found = fs::metadata(&path).ok()?;
             Some((
-                path.clone(),
+                path,
                 found.ino(),
                 found.mtime(),
                 found.mtime_nsec(),

@@ -82,8 +82,8 @@ pub(crate) struct RunArgs {
     /// Cap on the model turns of each session, where the agent counts them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
-    /// Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock` or `none`
-    /// [default: auto].
+    /// Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or
+    /// `none` [default: auto].
     #[arg(long, value_name = "BACKEND")]
     pub(crate) sandbox: Option<String>,
     /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.

@@ -199,12 +199,16 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
     };
     runtime()?.block_on(async {
         let mut findings = Vec::new();
-        for backend in [Backend::Bubblewrap, Backend::Landlock] {
+        for backend in Backend::BUILDERS
+            .into_iter()
+            .filter(|it| is_asked(*it, settings))
+        {
             for profile in [Profile::Default, Profile::Strict] {
                 let spec = SandboxSpec {
                     backend,
                     agents: profile,
                     checks: profile,
+                    container: settings.sandbox.container.clone(),
                     ..SandboxSpec::default()
                 };
                 let found = match raise(&spec, &scene, &supervisor).await {
@@ -245,6 +249,13 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
         findings.push(Finding { what, ok, found });
         Ok(findings)
     })
+}
+
+/// A container engine means nothing without an image, and its arguments nothing to another one.
+fn is_asked(backend: Backend, settings: &Resolved) -> bool {
+    let wish = &settings.sandbox;
+    let has_image = wish.backend == Backend::Auto && !wish.container.image.is_empty();
+    !backend.is_container() || backend == wish.backend || has_image
 }
 
 /// What of our environment checks do not see, and what of it is redacted.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{RunId, exit_code};
+use selvedge_engine::sandbox::clear_abandoned;
 use selvedge_engine::workspace::file_name_for;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal, Standing};
 use serde::Serialize;
@@ -50,6 +51,8 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         for waste in &removed {
             remove(&waste.path)?;
         }
+        // What killed supervisors have left takes no name: the next run would clear it away as well.
+        let _ = clear_abandoned(home.root());
     }
     let gone = Gone {
         dry_run: args.dry_run,

@@ -48,7 +48,8 @@ pub(crate) fn task(
             .hint("say what is to be done: selvedge run \"fix the flaky login test\"")
             .hint("or read it from a file: selvedge run --file TASK.md"));
     }
-    for agent in std::iter::once(&agent).chain(&escalation) {
+    let here = std::iter::once(&agent).chain(&escalation);
+    for agent in here.filter(|_| !settings.sandbox.agents_in_image()) {
         preflight(agent, dir).map_err(CliError::usage)?;
     }
     let verification = verification(task, settings, dir, in_git)?;
@@ -218,13 +219,18 @@ pub(crate) fn verification(
         );
     }
     for step in &steps {
-        can_be_looked_at(step, dir, in_git)?;
+        can_be_looked_at(step, settings, dir, in_git)?;
     }
     Ok(VerificationPlan::Steps { steps })
 }
 
 /// Refuses a check that could not run even once, before any money is spent on an agent.
-fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliError> {
+fn can_be_looked_at(
+    step: &Step,
+    settings: &Resolved,
+    dir: &Path,
+    in_git: bool,
+) -> Result<(), CliError> {
     let label = step.label();
     match step.kind {
         StepKind::GitClean if !in_git => Err(CliError::usage(format!(
@@ -238,7 +244,7 @@ fn can_be_looked_at(step: &Step, dir: &Path, in_git: bool) -> Result<(), CliErro
                     "check `{label}` has no command line"
                 )));
             }
-            match first_program(&step.target) {
+            match first_program(&step.target).filter(|_| !settings.sandbox.checks_in_image()) {
                 // A program of the work may not exist yet: the agent may be about to write it.
                 Some(program) if !program.contains('/') && !is_there(program, dir) => Err(
                     CliError::usage(format!("check `{label}`: there is no program `{program}`"))

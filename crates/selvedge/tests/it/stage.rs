@@ -31,14 +31,17 @@ pub(crate) fn prompt(env: &TestEnv, run_number: u32) -> String {
 }
 
 /// Returns once a file is there; a file that never comes fails the test instead of hanging it.
+#[track_caller]
 pub(crate) fn wait_for(path: &std::path::Path) {
+    wait_until(&path.display().to_string(), || path.exists());
+}
+
+/// The same for anything that can be looked at.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let patience = std::time::Instant::now() + std::time::Duration::from_mins(1);
-    while !path.exists() {
-        assert!(
-            std::time::Instant::now() < patience,
-            "{} never came",
-            path.display()
-        );
+    while !is_so() {
+        assert!(std::time::Instant::now() < patience, "{what} never came");
         std::thread::yield_now();
     }
 }

@@ -84,7 +84,7 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 11] = [
+    const LISTS: [&str; 13] = [
         "agents",
         "checks",
         "environment.checks",
@@ -94,6 +94,8 @@ fn every_single_value_has_a_variable() {
         "guard.protect",
         "judging.judges",
         "prices",
+        "sandbox.container_args",
+        "sandbox.engine_args",
         "sandbox.writable",
         "verification.syntax_except",
     ];

@@ -36,6 +36,8 @@ impl Tree {
 
     pub(super) fn stands_behind(&mut self, _walls: &[i32], _program: Option<i32>) {}
 
+    pub(super) fn is_contained(&mut self, _first: Option<i32>) {}
+
     pub(super) fn exited(&mut self, exit: Exit) {
         self.exit = Some(exit);
         self.program_lives = false;

@@ -11,9 +11,8 @@ use std::process::{Child, Command};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
-use tempfile::TempDir;
 
-use super::walled::{self, Keeper};
+use super::walled::{self, Keeper, Surroundings};
 use crate::process::ended::{SpawnFailure, SpawnFailureKind};
 use crate::process::find;
 use crate::process::wire::{Spec, StdinSpec};
@@ -26,8 +25,8 @@ pub(super) struct Launched {
     pub(super) program: i32,
     /// Who tells of it, where it runs in a process namespace of its own.
     pub(super) keeper: Option<Keeper>,
-    /// Its own place for temporary files; gone when this is dropped.
-    pub(super) temporary: Option<TempDir>,
+    /// What was set up around it, where walls were.
+    pub(super) surroundings: Option<Surroundings>,
 }
 
 /// What is to be started, found and looked at.
@@ -57,7 +56,14 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
         ));
     };
     enter(&cwd)?;
-    let program = find(name, &env, &cwd)?;
+    let in_image = spec.walls.as_ref();
+    let in_image = in_image.is_some_and(|plan| plan.backend.is_container());
+    let program = if in_image {
+        // What is there only the image knows.
+        PathBuf::from(name)
+    } else {
+        find(name, &env, &cwd)?
+    };
     let (stdout, stderr) = streams(output)?;
     let stdin = stdin(&spec.stdin)?;
     if let Some(plan) = &spec.walls {
@@ -85,7 +91,7 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
     Ok(Launched {
         program: number_of(&child),
         keeper: None,
-        temporary: None,
+        surroundings: None,
     })
 }
 

@@ -7,8 +7,10 @@
 //! closed it. Nothing here may print, panic, or wait for anything but the control socket and its
 //! children.
 
+mod contained;
 mod launch;
 mod signals;
+mod temporary;
 mod walled;
 mod watch;
 
@@ -26,12 +28,16 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+pub(crate) use self::contained::clear_abandoned as clear_containers;
 pub(crate) use self::launch::Found;
+pub(crate) use self::temporary::clear_abandoned as clear_temporary;
 
 use self::control::Control;
 use self::signals::Signals;
 use self::tree::Tree;
+use self::walled::Surroundings;
 use self::watch::Watch;
+use super::ended::ProcessName;
 use super::lock;
 use super::wire::{Order, Report, Spec};
 
@@ -78,15 +84,29 @@ fn session(spec: &Spec, signals: &mut Signals, control: &mut Control) -> io::Res
     // From here on an error must not end this process: the tree is its charge.
     let pid = launched.program;
     control.tell(&Report::Started { pid });
-    let temporary = launched.temporary;
+    let surroundings = launched.surroundings;
     let watch = Watch::new(spec, (pid, launched.keeper), tree, signals, control);
-    let report = watch.until_gone();
-    // Nobody is left who writes to it.
-    drop(temporary);
+    let mut report = watch.until_gone();
+    // Nobody is left who is in there.
+    if let Some(Err(stays)) = surroundings.map(Surroundings::clear) {
+        report = with_survivor(report, &stays);
+    }
     // The lock is the last that is seen of the tree.
     drop(lock);
     control.tell(&report);
     Ok(())
+}
+
+/// A container that could not be removed may still hold processes.
+fn with_survivor(report: Report, container: &str) -> Report {
+    match report {
+        Report::Gone(mut tree) => {
+            let name = format!("container {container}");
+            tree.survivors.push(ProcessName { pid: 0, name });
+            Report::Surviving(tree)
+        }
+        other => other,
+    }
 }
 
 /// Adopts orphans and takes the lock, or says why not.

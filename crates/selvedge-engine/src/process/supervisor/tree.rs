@@ -19,6 +19,20 @@ use selvedge_core::model::TreeMethod;
 /// processes that fork and exit without pause; the next pass has another go at those.
 const LOOKS: usize = 100;
 
+/// Killing passes over a container's processes until its engine has had its time: some seconds, by the
+/// pauses between them.
+const SPARED: u32 = 8;
+
+/// A container's processes are below its first one, which an engine's service may have started. What
+/// else is below us then is the engine's: it tidies up, and is ended only when it does not.
+#[derive(Clone, Copy)]
+struct Contained {
+    /// With its parent at that time, where it can be seen.
+    first: Option<(i32, i32)>,
+    /// Killing passes until the engine is killed too.
+    spared: u32,
+}
+
 /// All processes that descend from this one.
 pub(super) struct Tree {
     own: i32,
@@ -27,6 +41,8 @@ pub(super) struct Tree {
     exit: Option<Exit>,
     /// The walls that the program stands behind: no part of its tree, and gone with it.
     walls: Vec<i32>,
+    /// Where it is a container.
+    contained: Option<Contained>,
     /// What this pass has stopped, and its parent at that time.
     stopped: HashMap<i32, i32>,
     ended: BTreeMap<i32, String>,
@@ -43,6 +59,7 @@ impl Tree {
             program: None,
             exit: None,
             walls: Vec::new(),
+            contained: None,
             stopped: HashMap::new(),
             ended: BTreeMap::new(),
         })
@@ -58,6 +75,24 @@ impl Tree {
     pub(super) fn stands_behind(&mut self, walls: &[i32], program: Option<i32>) {
         self.walls = walls.to_vec();
         self.program = program;
+    }
+
+    /// Says that the walls are a container, and which process is its first.
+    pub(super) fn is_contained(&mut self, first: Option<i32>) {
+        let first = first.and_then(|pid| Some((pid, proc::stat(pid)?.parent)));
+        self.contained = Some(Contained {
+            first,
+            spared: SPARED,
+        });
+    }
+
+    /// Everything that the program has started, with its parent.
+    fn programs(&self) -> Vec<(i32, i32)> {
+        let root = match self.contained {
+            None => Some(self.own),
+            Some(contained) => contained.first.map(|(first, _)| first),
+        };
+        root.map(proc::descendants).unwrap_or_default()
     }
 
     /// Takes down how the program ended, where somebody else reaped it.
@@ -102,7 +137,7 @@ impl Tree {
 
     /// Asks everything to end, once. Whatever is stopped is woken to hear it.
     pub(super) fn ask_to_end(&mut self) {
-        for (pid, parent) in proc::descendants(self.own) {
+        for (pid, parent) in self.programs() {
             if self.walls.contains(&pid) {
                 continue;
             }
@@ -120,11 +155,12 @@ impl Tree {
     pub(super) fn kill(&mut self) {
         self.stopped.clear();
         let mut order = Vec::new();
+        let spares = self.spares_the_engine();
         for _ in 0..LOOKS {
             // What has ended must not pile up: the kernel's own work grows with its square.
             let gone = self.reap();
             let known = order.len();
-            self.stop_unstopped(&mut order);
+            self.stop_unstopped(&mut order, spares);
             if gone || order.len() == known {
                 break;
             }
@@ -137,11 +173,31 @@ impl Tree {
         }
     }
 
+    /// Whether this pass leaves the engine of a container to itself.
+    fn spares_the_engine(&mut self) -> bool {
+        let Some(contained) = &mut self.contained else {
+            return false;
+        };
+        let spares = contained.spared > 0 && contained.first.is_some();
+        contained.spared = contained.spared.saturating_sub(1);
+        spares
+    }
+
     /// Stops what this pass has not stopped yet, parents before their children: a process that has
     /// a signal pending completes no fork, so the children that are looked up after that are all
     /// that it has.
-    fn stop_unstopped(&mut self, order: &mut Vec<i32>) {
-        let mut parents = VecDeque::from([self.own]);
+    fn stop_unstopped(&mut self, order: &mut Vec<i32>, spares: bool) {
+        let mut parents = VecDeque::new();
+        if !spares {
+            parents.push_back(self.own);
+        }
+        if let Some((first, parent)) = self.contained.and_then(|it| it.first) {
+            if self.stopped.insert(first, parent).is_none() {
+                self.signal(first, parent, Signal::STOP);
+                order.push(first);
+            }
+            parents.push_back(first);
+        }
         while let Some(parent) = parents.pop_front() {
             for child in proc::children(parent) {
                 if self.stopped.insert(child, parent).is_none() {

@@ -64,7 +64,12 @@ impl<'a> Watch<'a> {
         match &keeper {
             None => tree.plant(program),
             // Its exit is the keeper's to tell: that of the walls says nothing of it.
-            Some(keeper) => tree.stands_behind(&keeper.walls, keeper.program),
+            Some(keeper) => {
+                tree.stands_behind(&keeper.walls, keeper.program);
+                if keeper.is_container {
+                    tree.is_contained(keeper.container);
+                }
+            }
         }
         Self {
             tree,

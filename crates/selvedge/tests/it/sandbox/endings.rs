@@ -1,8 +1,8 @@
 //! Behind walls, too, nothing of a session is left, however it ends, and what ended is told as it was.
 
-use super::on_both;
+use super::on_all;
 use super::scene::Scene;
-use crate::stage::wait_for;
+use crate::stage::{executable, wait_for};
 
 const KINDS: [(&str, &str); 3] = [
     ("background", "sleep 600 &"),
@@ -55,16 +55,7 @@ fn when_everybody_is_killed(scene: &Scene) {
     ];
     let child = scene.env.spawn(run);
     wait_for(&begun);
-    let ours = scene.env.processes();
-    for process in &ours {
-        let is_ours = process.command.contains("selvedge") && !process.command.contains("__wall");
-        if is_ours {
-            let pid = process.pid.to_string();
-            let _ = std::process::Command::new("kill")
-                .args(["-9", &pid])
-                .status();
-        }
-    }
+    scene.kill_ours();
     drop(child);
     let resumed = scene.env.selvedge(["resume", "last"]).run();
     assert_eq!(scene.env.processes(), [], "{}", resumed.stderr);
@@ -86,7 +77,51 @@ fn the_shortest_of_programs(scene: &Scene) {
     assert_eq!(codes, [Some(1), Some(0), Some(3)].repeat(8));
 }
 
-on_both!(
+/// An upgrade in the middle of a run puts another program at our path.
+fn our_own_program_is_replaced(scene: &Scene) {
+    let own = scene.env.root().join("selvedge");
+    std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), &own).unwrap();
+    let (begun, go) = (scene.env.work().join("begun"), scene.env.work().join("go"));
+    let agent = "cat > /dev/null; touch begun; until test -e go; do sleep 0.05; done";
+    scene.env.write("agent.sh", agent);
+    scene.env.commit("An agent");
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "sh agent.sh",
+        "--check",
+        "test -e begun",
+    ];
+    let child = scene.env.command(&own).args(run).spawn();
+    wait_for(&begun);
+    let other = scene.env.write("other", "#!/bin/sh\nexit 1\n");
+    executable(&other);
+    std::fs::rename(other, &own).unwrap();
+    std::fs::write(go, "").unwrap();
+    child.wait().assert_success();
+}
+
+/// Nobody is left to remove them: the next start does.
+#[test]
+fn temporary_files_whose_supervisor_was_killed_go_at_the_next_start() {
+    let scene = Scene::behind("landlock");
+    scene.env.write(
+        "attempt.sh",
+        "echo $TMPDIR > where; ln -s / $TMPDIR/link; mv where begun; sleep 600",
+    );
+    let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
+    wait_for(&scene.env.work().join("begun"));
+    scene.kill_ours();
+    drop(child);
+    let left = std::path::PathBuf::from(scene.env.read("begun").trim());
+    assert!(left.exists());
+    scene.attempt("true");
+    assert!(!left.exists());
+}
+
+on_all!(
+    our_own_program_is_replaced,
     nothing_is_left,
     exits_and_signals_are_told_as_they_are,
     when_everybody_is_killed,

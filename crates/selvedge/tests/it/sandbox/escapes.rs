@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::on_both;
+use super::on_all;
 use super::scene::Scene;
 
 fn bashrc(scene: &Scene) -> String {
@@ -65,7 +65,8 @@ fn settings_that_are_missing(scene: &Scene) {
         echo '{\"hooks\":{}}' > ~/.claude/settings.json
         mkdir -p ~/.config/git && echo evil > ~/.config/git/config; true",
     );
-    assert!(!scene.env.config().join("selvedge").exists());
+    let settings = fs::read_to_string(scene.env.config().join("selvedge/config.toml"));
+    assert!(!settings.unwrap_or_default().contains("sandbox.backend"));
     assert!(!scene.env.home().join(".claude/settings.json").exists());
     assert!(!scene.env.home().join(".config/git/config").exists());
 }
@@ -99,7 +100,7 @@ fn nothing_is_made_in_the_home(scene: &Scene) {
     assert!(!std::path::Path::new("/tmp/.git").exists());
 }
 
-on_both!(
+on_all!(
     a_file_of_the_home,
     a_new_file_in_the_home,
     a_program_of_the_system,

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use super::on_both;
+use super::on_all;
 use super::scene::Scene;
 
 fn a_signal_to_a_stranger(scene: &Scene) {
@@ -104,7 +104,7 @@ fn rights_that_programs_bring(scene: &Scene) {
     assert_eq!(effective & !0x4fb, 0, "{said}");
 }
 
-on_both!(
+on_all!(
     a_signal_to_a_stranger,
     a_signal_to_the_supervisor,
     mounting_over_and_away,

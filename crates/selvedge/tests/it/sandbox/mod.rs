@@ -1,9 +1,11 @@
-//! The walls, through the real binary and on both backends. Every escape is a real attempt: what must
-//! not happen is looked for outside, and is not asked of whoever attempted it. A backend that is not
-//! there fails these tests and says what to install; nothing is skipped.
+//! The walls, through the real binary and on every backend. Every escape is a real attempt: what must
+//! not happen is looked for outside, and is not asked of whoever attempted it. bubblewrap or Landlock
+//! that is not there fails these tests and says what to install; where podman is not there or can run
+//! nothing, its tests say so and that they are skipped.
 
 mod asked;
 mod blame;
+mod containers;
 mod endings;
 mod escapes;
 mod kernel;
@@ -30,3 +32,19 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// The same, and in a container: `sandbox::…::podman::name`.
+macro_rules! on_all {
+    ($($name:ident),+ $(,)?) => {
+        $crate::sandbox::on_both!($($name),+);
+        mod podman {
+            $(#[test]
+            fn $name() {
+                if let Some(scene) = crate::sandbox::scene::Scene::in_container() {
+                    super::$name(&scene);
+                }
+            })+
+        }
+    };
+}
+pub(crate) use on_all;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use selvedge_testkit::TestEnv;
 use serde_json::Value;
 
-use crate::stage::executable;
+use super::containers;
+use crate::stage::{executable, wait_until};
 
 /// What nobody inside may come to see.
 pub(crate) const SECRET: &str = "s3cret-of-the-home";
@@ -34,6 +35,22 @@ impl Scene {
         }
         scene.in_home(".bashrc", "# mine\n");
         scene
+    }
+
+    /// In a container; none where podman can run none, which is said.
+    pub(crate) fn in_container() -> Option<Self> {
+        let settings = match containers::settings() {
+            Ok(settings) => settings,
+            Err(why) => {
+                eprintln!("SKIPPED: no container can be run here: {why}");
+                return None;
+            }
+        };
+        let scene = Self::behind("podman");
+        let path = scene.env.config().join("selvedge/config.toml");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, settings).unwrap();
+        Some(scene)
     }
 
     pub(crate) fn in_home(&self, path: &str, text: &str) -> PathBuf {
@@ -102,5 +119,25 @@ impl Scene {
             run = run.env(name, value);
         }
         run.run().json()
+    }
+
+    /// Kills the main program and every supervisor at once, so that nobody is left who could end or
+    /// clear away anything.
+    pub(crate) fn kill_ours(&self) {
+        let ours = || {
+            let all = self.env.processes().into_iter();
+            let ours = all.filter(|process| {
+                process.command.contains("selvedge") && !process.command.contains("__wall")
+            });
+            ours.map(|process| process.pid.to_string())
+                .collect::<Vec<_>>()
+        };
+        let killed = std::process::Command::new("kill")
+            .arg("-9")
+            .args(ours())
+            .status();
+        killed.unwrap();
+        // What is killed holds its locks until the kernel has come round to it.
+        wait_until("their end", || ours().is_empty());
     }
 }

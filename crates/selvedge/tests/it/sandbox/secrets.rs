@@ -4,7 +4,7 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::on_both;
+use super::on_all;
 use super::scene::{SECRET, Scene};
 
 fn keys_and_logins(scene: &Scene) {
@@ -112,7 +112,7 @@ fn temporary_files_of_others(scene: &Scene) {
     assert_eq!(open, scene.backend == "landlock");
 }
 
-on_both!(
+on_all!(
     keys_and_logins,
     by_another_way_to_write_the_path,
     through_links,

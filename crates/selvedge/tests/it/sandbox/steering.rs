@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::on_both;
+use super::on_all;
 use super::scene::Scene;
 
 fn a_hook(scene: &Scene) {
@@ -37,4 +37,4 @@ fn by_a_check(scene: &Scene) {
     assert!(!scene.env.root().join("evil").exists());
 }
 
-on_both!(a_hook, a_key_of_the_configuration, by_a_check);
+on_all!(a_hook, a_key_of_the_configuration, by_a_check);

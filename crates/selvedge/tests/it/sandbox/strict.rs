@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use super::on_both;
+use super::on_all;
 use super::scene::Scene;
 
 const STRICT: (&str, &str) = ("SELVEDGE_SANDBOX_CHECKS", "strict");
@@ -46,4 +46,4 @@ fn no_cache(scene: &Scene) {
     assert!(!scene.env.home().join(".cargo/evil").exists());
 }
 
-on_both!(no_network, nothing_of_the_home, no_cache);
+on_all!(no_network, nothing_of_the_home, no_cache);

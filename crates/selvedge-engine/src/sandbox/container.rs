@@ -1,0 +1,295 @@
+//! Walls by a container engine: every session gets a container of its own, made of an image that is on
+//! this machine already, in which there is nothing of this machine but what the plan names, each thing
+//! at its own path.
+//!
+//! Nothing is ever fetched, and what the engine keeps of a container goes with it. The engine is asked
+//! for from folders of the system alone, as `bwrap` is.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::{self, Backend};
+use serde::{Deserialize, Serialize};
+
+use super::bubblewrap::CAPABILITIES;
+use super::find_in_system;
+use super::mounts::mounts;
+use super::plan::{Plan, paths};
+use super::portable::Portable;
+use crate::agents::env::Environment;
+use crate::process::Bytes;
+
+/// What of a person's environment engines go by: where they keep things, and where they are reached.
+const SEEN: &[&str] = &[
+    "HOME",
+    "LANG",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "CONTAINERS_CONF",
+    "CONTAINERS_STORAGE_CONF",
+    "CONTAINERS_REGISTRIES_CONF",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "DOCKER_CERT_PATH",
+    "DOCKER_TLS_VERIFY",
+];
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A container engine, and how it is called.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Engine {
+    pub(crate) program: Bytes,
+    args: Vec<String>,
+    pub(crate) env: Vec<(Bytes, Bytes)>,
+}
+
+/// What the containers of a plan are made of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Contained {
+    pub(crate) engine: Engine,
+    pub(crate) image: String,
+    args: Vec<String>,
+    /// Where it is written down which containers there are.
+    pub(crate) records: Bytes,
+}
+
+/// One container that is to be.
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a str,
+    /// Marks whose it is.
+    pub(crate) label: OsString,
+    /// The session's own folder for temporary files.
+    pub(crate) temporary: &'a Path,
+    /// Where the face is listened for.
+    pub(crate) socket: &'a Path,
+    /// This program's file.
+    pub(crate) face: &'a Path,
+    /// Becomes an empty folder that may be written, but for what lies in it.
+    pub(crate) home: Option<&'a Path>,
+}
+
+/// Below Selvedge's state: one file for each container.
+pub(super) const RECORDS: &str = "containers";
+
+/// Where the face finds its socket.
+pub(super) const SOCKET: &str = "/.selvedge/control";
+
+impl Engine {
+    fn is_podman(&self) -> bool {
+        PathBuf::from(&self.program).ends_with(Backend::Podman.name())
+    }
+
+    /// Everything before the engine's own command.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &OsStr> {
+        self.args.iter().map(OsStr::new)
+    }
+}
+
+impl Contained {
+    /// From the settings; what is missing is said.
+    pub(super) fn new(
+        backend: Backend,
+        settings: &model::Container,
+        state: &Path,
+        environment: &Environment,
+    ) -> Result<Self, String> {
+        if settings.image.is_empty() {
+            return Err("no image is named: `image` in [sandbox]".to_owned());
+        }
+        let program = find_in_system(backend.name())
+            .ok_or_else(|| format!("the program {} is not there", backend.name()))?;
+        let seen = SEEN.iter().filter_map(|name| {
+            let value = environment.get(OsStr::new(name))?;
+            Some((OsStr::new(name).into(), value.as_os_str().into()))
+        });
+        let path = (OsStr::new("PATH").into(), OsStr::new(PATH).into());
+        Ok(Self {
+            engine: Engine {
+                program: program.as_os_str().into(),
+                args: settings.engine_args.clone(),
+                env: seen.chain([path]).collect(),
+            },
+            image: settings.image.clone(),
+            args: settings.container_args.clone(),
+            records: state.join(RECORDS).as_os_str().into(),
+        })
+    }
+
+    /// What they are made of, as one word: other containers hold other things.
+    pub(super) fn essence(&self) -> String {
+        format!("{} {:?} {:?}", self.image, self.engine.args, self.args)
+    }
+
+    /// The engine's arguments that make one container and run the face in it; or why there is none.
+    pub(crate) fn arguments(
+        &self,
+        plan: &Plan,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<OsString>, String> {
+        let portable = Portable::of_this_process(wanted.face).map_err(|error| error.to_string())?;
+        let command = portable.command();
+        let (entry, rest) = command.split_first().ok_or("no program")?;
+        let mut label = OsString::from("selvedge.session=");
+        label.push(&wanted.label);
+        let mut words: Vec<OsString> = self.engine.words().map(Into::into).collect();
+        words.extend(["run", "--name", wanted.name, "--label"].map(Into::into));
+        words.push(label);
+        words.extend(FIXED.iter().map(Into::into));
+        words.extend(["--entrypoint", entry].map(Into::into));
+        words.extend(self.network(plan)?);
+        words.extend(self.user());
+        for mount in mounts(plan, wanted, &portable) {
+            words.push("--mount".into());
+            words.push(mount.word(self.engine.is_podman())?);
+        }
+        words.extend(self.args.iter().map(Into::into));
+        words.push(self.image.as_str().into());
+        words.extend(rest.iter().map(Into::into));
+        words.extend(["__wall", SOCKET].map(Into::into));
+        Ok(words)
+    }
+
+    /// None, or this machine's own, as behind other walls: a server on this machine can be asked.
+    fn network(&self, plan: &Plan) -> Result<Vec<OsString>, String> {
+        let is_named = self
+            .args
+            .iter()
+            .any(|arg| arg.starts_with("--net") && !arg.starts_with("--network-alias"));
+        match (plan.network, is_named) {
+            (true, true) => Ok(Vec::new()),
+            (true, false) => Ok(["--network", "host"].map(Into::into).to_vec()),
+            (false, false) => Ok(["--network", "none"].map(Into::into).to_vec()),
+            (false, true) => {
+                Err("`container_args` names a network, and the profile has none".to_owned())
+            }
+        }
+    }
+
+    /// Whoever runs this, so that files in the workspace stay theirs; root without most of its rights.
+    fn user(&self) -> Vec<OsString> {
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        let ids = format!("{}:{}", user.as_raw(), group.as_raw());
+        let mut words: Vec<OsString> = ["--user", &ids, "--cap-drop", "ALL"]
+            .map(Into::into)
+            .to_vec();
+        if user.is_root() {
+            let kept = CAPABILITIES.iter();
+            words.extend(kept.flat_map(|name| ["--cap-add".into(), (*name).into()]));
+        } else if self.engine.is_podman() {
+            words.push("--userns=keep-id".into());
+        }
+        words
+    }
+}
+
+/// What holds of every container. The log would keep what a session says.
+const FIXED: &[&str] = &[
+    "--pull",
+    "never",
+    "--log-driver",
+    "none",
+    "--read-only",
+    "--security-opt",
+    "no-new-privileges",
+    "--security-opt",
+    "label=disable",
+    "--stop-timeout",
+    "0",
+    "--workdir",
+    "/",
+];
+
+/// The environment of a program in an image: the image's own, and over it what the program is to see.
+/// Where that names a path which is not there, the image knows better; and programs are looked for
+/// where this machine's search path leads to what the plan shows, and then where the image has them.
+pub(super) fn merged(
+    image: impl IntoIterator<Item = (OsString, OsString)>,
+    told: &[(OsString, OsString)],
+    plan: &Plan,
+) -> Vec<(OsString, OsString)> {
+    let opened: Vec<PathBuf> = paths(&plan.writable)
+        .into_iter()
+        .chain(paths(&plan.shown))
+        .collect();
+    let is_open = |path: &PathBuf| opened.iter().any(|open| path.starts_with(open));
+    let is_elsewhere = |value: &OsString| {
+        let path = Path::new(value);
+        path.is_absolute() && !path.exists()
+    };
+    let mut environment: BTreeMap<OsString, OsString> = image.into_iter().collect();
+    let own_path = environment.get(OsStr::new("PATH")).cloned();
+    let own_path = own_path.unwrap_or_else(|| PATH.into());
+    for (name, value) in told {
+        if name == "PATH" {
+            let shown = std::env::split_paths(value).filter(is_open);
+            let all = shown.chain(std::env::split_paths(&own_path));
+            if let Ok(joined) = std::env::join_paths(all) {
+                environment.insert(name.clone(), joined);
+            }
+        } else if !is_elsewhere(value) {
+            environment.insert(name.clone(), value.clone());
+        }
+    }
+    environment.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mounts::tests::{plan, stage};
+    use super::*;
+
+    #[test]
+    fn the_image_knows_its_own_tools_best() {
+        let stage = stage();
+        let root = stage.path();
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let image = [
+            pair("PATH", "/image/bin"),
+            pair("JAVA_HOME", "/image/java"),
+            pair("LANG", "C"),
+        ];
+        let bin = root.join("work/bin").display().to_string();
+        let told = [
+            pair("PATH", &format!("/host/bin:{bin}")),
+            pair("JAVA_HOME", "/not/there"),
+            pair("LANG", "C.UTF-8"),
+            pair("CI", "true"),
+        ];
+        assert_eq!(
+            merged(image, &told, &plan(root)),
+            [
+                pair("CI", "true"),
+                pair("JAVA_HOME", "/image/java"),
+                pair("LANG", "C.UTF-8"),
+                pair("PATH", &format!("{bin}:/image/bin")),
+            ]
+        );
+    }
+
+    #[test]
+    fn no_network_is_not_talked_out_of_it() {
+        let contained = |args: &[&str]| Contained {
+            engine: Engine {
+                program: OsStr::new("/usr/bin/podman").into(),
+                args: Vec::new(),
+                env: Vec::new(),
+            },
+            image: "image".to_owned(),
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            records: OsStr::new("/").into(),
+        };
+        let stage = stage();
+        let closed = plan(stage.path());
+        assert_eq!(
+            contained(&[]).network(&closed).unwrap(),
+            ["--network", "none"]
+        );
+        assert!(contained(&["--network=bridge"]).network(&closed).is_err());
+        assert!(contained(&["--net", "host"]).network(&closed).is_err());
+    }
+}
