@@ -38,6 +38,7 @@ impl Scene {
     }
 
     /// In a container; none where podman can run none, which is said.
+    #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn in_container() -> Option<Self> {
         let settings = match containers::settings() {
             Ok(settings) => settings,
