@@ -116,7 +116,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l task -d 'Wh
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l judge -d 'Which configured agent judges; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l max-cost -d 'Cap on the cost of those who judge' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Who builds the walls around the checks: any that `run` knows, or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'

@@ -200,8 +200,7 @@ pub(crate) struct VerifyArgs {
     /// Time for the verification run [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,
-    /// Who builds the walls around the checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none`
-    /// [default: auto].
+    /// Who builds the walls around the checks: any that `run` knows, or `none` [default: auto].
     #[arg(long, value_name = "BACKEND")]
     pub(crate) sandbox: Option<String>,
     /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
