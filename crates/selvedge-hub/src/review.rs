@@ -21,7 +21,10 @@ pub(crate) async fn change(
     reason: &str,
 ) -> Result<Change, Refused> {
     let events = match review {
-        Review::Retry => Vec::new(),
+        Review::Retry => {
+            possible(hub, row, by, reason).await?;
+            Vec::new()
+        }
         Review::Accept | Review::Reject => {
             let input = Input::Review {
                 accepted: review == Review::Accept,
@@ -39,6 +42,25 @@ pub(crate) async fn change(
         after: row.event_seq,
         events,
     })
+}
+
+/// Another attempt is the next worker's to begin, and this is the moment to say that none is left: workers
+/// would hand it back, one after the other.
+async fn possible(hub: &Hub, row: &TaskRow, by: &str, reason: &str) -> Result<(), Refused> {
+    let Ok(state) = facts::state(hub, row.task_id).await else {
+        return Ok(());
+    };
+    let input = Input::Review {
+        accepted: false,
+        retry: true,
+        by: by.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let waits = state.run.as_ref().is_some_and(|run| run.review.is_some());
+    match decide(&state, input) {
+        Err(illegal) if waits => Err(Refused::conflict(illegal.to_string())),
+        _ => Ok(()),
+    }
 }
 
 async fn decided(hub: &Hub, row: &TaskRow, input: Input) -> Result<Vec<Value>, Refused> {

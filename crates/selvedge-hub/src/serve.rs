@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
@@ -94,6 +95,9 @@ async fn accept(
         let _ = socket.set_nodelay(true);
         let (router, tls, stopping) = (router.clone(), tls.clone(), stopping.clone());
         let patience = hub.settings.patience;
+        // Whoever reads nothing for that long is cut off: a watcher, a worker, whoever is sent a file.
+        let mut socket = Box::pin(TimeoutStream::new(socket));
+        socket.as_mut().set_write_timeout_pinned(Some(patience));
         tokio::spawn(async move {
             let served = match tls {
                 None => connection(socket, from, router, patience, stopping).await,

@@ -33,6 +33,7 @@
 )]
 
 mod browser;
+mod certificates;
 mod model_server;
 mod postgres;
 mod scripted_acp;
@@ -40,6 +41,7 @@ mod test_env;
 mod watched;
 
 pub use browser::{Browser, Key, Tab};
+pub use certificates::Authority;
 pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
 pub use postgres::Postgres;
 pub use scripted_acp::ScriptedAcp;

@@ -6,12 +6,15 @@
 //! standard input is a pipe that closes with us.
 
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::certificates::Authority;
 
 /// Whom the server runs as when root asks, who may not.
 const NOBODY: &str = "nobody";
@@ -27,6 +30,8 @@ pub struct Postgres {
     directory: PathBuf,
     programs: PathBuf,
     durable: bool,
+    /// The port at which it takes encrypted connections, if it does.
+    port: Option<u16>,
     databases: AtomicU64,
     told: AtomicU64,
     // Ends it when this goes.
@@ -41,15 +46,20 @@ impl Postgres {
 
     /// A server for one test, which may stop it and start it again.
     pub fn start() -> Self {
-        Self::with(std::env::temp_dir().as_path(), false)
+        Self::with(std::env::temp_dir().as_path(), false, None)
+    }
+
+    /// One that takes encrypted connections besides, on loopback, under a certificate of this authority.
+    pub fn encrypted(authority: &Authority) -> Self {
+        Self::with(std::env::temp_dir().as_path(), false, Some(authority))
     }
 
     /// One that writes through to the disk below this folder, as servers do.
     pub fn durable_in(parent: &Path) -> Self {
-        Self::with(parent, true)
+        Self::with(parent, true, None)
     }
 
-    fn with(parent: &Path, durable: bool) -> Self {
+    fn with(parent: &Path, durable: bool, authority: Option<&Authority>) -> Self {
         let programs = programs();
         let directory = tempfile::Builder::new()
             .prefix("selvedge-pg-")
@@ -67,6 +77,7 @@ impl Postgres {
             directory,
             programs,
             durable,
+            port: authority.map(|_| free_port()),
             databases: AtomicU64::new(0),
             told: AtomicU64::new(0),
         };
@@ -77,8 +88,23 @@ impl Postgres {
                 .args(["--locale=C", "--no-sync", "--no-instructions", "--pgdata"])
                 .arg(&data);
         });
+        if let Some(authority) = authority {
+            server.keep("server.pem", &authority.chain());
+            server.keep("server.key", &authority.key());
+        }
         server.start_again();
         server
+    }
+
+    /// A file that the server, and nobody else, may read.
+    fn keep(&self, name: &str, from: &Path) {
+        let path = self.directory.join(name);
+        fs::copy(from, &path).expect("a copy for the server");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("permissions");
+        if rustix::process::geteuid().is_root() {
+            let (user, group) = nobody();
+            chown(&path, Some(user), Some(group)).expect("the file given to `nobody`");
+        }
     }
 
     fn data(&self) -> PathBuf {
@@ -98,12 +124,26 @@ impl Postgres {
         let (data, log) = (self.data(), self.directory.join("log"));
         let mut options = vec![
             "-c".to_owned(),
-            "listen_addresses=".to_owned(),
+            format!(
+                "listen_addresses={}",
+                if self.port.is_some() { "127.0.0.1" } else { "" }
+            ),
             "-c".to_owned(),
             format!("unix_socket_directories={}", self.directory.display()),
             "-c".to_owned(),
             "max_connections=300".to_owned(),
         ];
+        if let Some(port) = self.port {
+            let file = |name: &str| self.directory.join(name).display().to_string();
+            for option in [
+                format!("port={port}"),
+                "ssl=on".to_owned(),
+                format!("ssl_cert_file={}", file("server.pem")),
+                format!("ssl_key_file={}", file("server.key")),
+            ] {
+                options.extend(["-c".to_owned(), option]);
+            }
+        }
         if !self.durable {
             options.extend(QUICK.map(str::to_owned));
         }
@@ -122,6 +162,9 @@ impl Postgres {
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.run("createdb", |command| {
+            if let Some(port) = self.port {
+                command.arg(format!("--port={port}"));
+            }
             command.arg("--host").arg(&self.directory).args([
                 "--username=selvedge",
                 "--template=template0",
@@ -134,7 +177,18 @@ impl Postgres {
     /// The address of one of its databases, for one of its users.
     pub fn url(&self, user: &str, database: &str) -> String {
         let host = self.directory.display().to_string().replace('/', "%2F");
-        format!("postgres://{user}@{host}/{database}")
+        let port = self.port.map(|port| format!(":{port}"));
+        format!(
+            "postgres://{user}@{host}{}/{database}",
+            port.unwrap_or_default()
+        )
+    }
+
+    /// The address of its own database over the network, by a name of this machine; for one that takes
+    /// encrypted connections.
+    pub fn url_at(&self, host: &str) -> String {
+        let port = self.port.expect("a server that listens");
+        format!("postgres://selvedge@{host}:{port}/postgres")
     }
 
     /// What a statement answers, as lines of text.
@@ -194,6 +248,12 @@ fn warden(directory: &Path, programs: &Path) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command.spawn().expect("`setpriv` or `sh` runs")
+}
+
+/// A port that nobody listens at; free for long enough.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
 }
 
 /// A program as the user that a server may run as.

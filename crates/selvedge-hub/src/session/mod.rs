@@ -103,7 +103,7 @@ impl Session {
 
     async fn run(self, socket: WebSocket) -> Ended {
         let (mut sink, mut stream) = socket.split();
-        let first = match timeout(GREETING, stream.next()).await {
+        let first = match timeout(GREETING.min(self.hub.settings.patience), stream.next()).await {
             Ok(Some(Ok(first))) => first,
             Ok(_) => return Ended::Gone,
             Err(_) => return Ended::Silent,

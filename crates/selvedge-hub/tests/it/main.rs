@@ -7,6 +7,7 @@
 )]
 
 mod harness;
+mod limits;
 mod replicas;
 mod scopes;
 mod session;

@@ -44,7 +44,7 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
     let lease = worker.assignment().await.lease;
     let workers = until(&two, "/api/v1/workers", &submit, |answer| {
-        answer["workers"] != json!([])
+        answer["workers"][0]["worker"] == "far"
     })
     .await;
     assert_eq!(workers["workers"][0]["worker"], "far");

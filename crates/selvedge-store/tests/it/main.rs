@@ -4,6 +4,7 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
+mod earlier;
 mod hub;
 mod kill;
 mod sqlite;

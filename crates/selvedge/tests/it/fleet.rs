@@ -4,5 +4,7 @@
 mod losses;
 mod plans;
 mod replicas;
+mod reviews;
 pub(crate) mod stage;
+mod tls;
 mod whole;

@@ -28,6 +28,7 @@ mod interruptions;
 mod judges;
 mod mcp;
 mod own;
+mod packaging;
 mod plans;
 mod plugins;
 mod redaction;

@@ -9,10 +9,12 @@
 )]
 
 mod kept;
+mod migrations;
 mod plans;
 mod postgres;
 mod queue;
 mod stage;
+mod tls;
 
 use selvedge_store::hub::{HubStoreError, Settings, SqliteHub};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use selvedge_testkit::{Child, Invocation, Output, TestEnv};
+use selvedge_testkit::{Authority, Child, Invocation, Output, TestEnv};
 use serde_json::Value;
 
 use crate::stage::{agent, stage};
@@ -14,7 +14,9 @@ const TTL: &str = "3000";
 pub(crate) struct Fleet {
     pub(crate) env: TestEnv,
     pub(crate) hub: Option<Child>,
-    url: String,
+    pub(super) url: String,
+    /// Whom everybody trusts, where all of it goes over TLS.
+    pub(super) tls: Option<Authority>,
     /// A server's, in the place of a file.
     database: Option<String>,
 }
@@ -28,7 +30,17 @@ impl Fleet {
 
     /// The same on a database server.
     pub(super) fn on(database: Option<String>, script: &str) -> Self {
+        Self::with(database, false, script)
+    }
+
+    /// The same with a certificate.
+    pub(super) fn over_tls(script: &str) -> Self {
+        Self::with(None, true, script)
+    }
+
+    fn with(database: Option<String>, tls: bool, script: &str) -> Self {
         let env = stage();
+        let tls = tls.then(|| Authority::certifying(&env.root().join("tls"), &["127.0.0.1"]));
         let root = env.root().display().to_string();
         let agent = agent(&env, &format!("root='{root}'\n{script}"));
         env.write(
@@ -42,6 +54,7 @@ impl Fleet {
             env,
             hub: None,
             url: "http://127.0.0.1:0".to_owned(),
+            tls,
             database,
         };
         fleet.start_hub();
@@ -58,7 +71,8 @@ impl Fleet {
 
     /// Starts the hub, at the address that it had before.
     pub(crate) fn start_hub(&mut self) {
-        let listen = self.url.trim_start_matches("http://").to_owned();
+        let (_, listen) = self.url.split_once("://").unwrap();
+        let listen = listen.to_owned();
         let (hub, url) = self.one_more_hub(&listen);
         self.hub = Some(hub);
         self.url = url;
@@ -72,8 +86,13 @@ impl Fleet {
         if let Some(database) = &self.database {
             args.extend(["--database", database]);
         }
-        let hub = self.env.spawn(args);
-        hub.wait_for_stdout("listening on http://");
+        let mut command = self.env.selvedge(args);
+        if let Some(authority) = &self.tls {
+            command = command.arg("--tls-cert").arg(authority.chain());
+            command = command.arg("--tls-key").arg(authority.key());
+        }
+        let hub = command.spawn();
+        hub.wait_for_stdout("listening on http");
         hub.wait_for_stdout("\n");
         let said = hub.stdout();
         let mut lines = said.lines();
@@ -87,17 +106,25 @@ impl Fleet {
         std::mem::replace(&mut self.url, url)
     }
 
-    fn token(&self) -> PathBuf {
+    pub(super) fn token(&self) -> PathBuf {
         self.env.root().join("admin.token")
     }
 
     /// A command that speaks to the hub.
     pub(crate) fn command(&self, args: &[&str]) -> Invocation {
-        self.env
-            .selvedge(args)
+        let command = self.trusting(self.env.selvedge(args));
+        command
             .env("SELVEDGE_HUB", &self.url)
             .arg("--token-file")
             .arg(self.token())
+    }
+
+    /// A command that knows whose certificates to believe.
+    fn trusting(&self, command: Invocation) -> Invocation {
+        match &self.tls {
+            Some(authority) => command.env("SSL_CERT_FILE", authority.roots()),
+            None => command,
+        }
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
@@ -117,7 +144,9 @@ impl Fleet {
             .selvedge(["worker", "--name", name, "--slots", "2"]);
         let worker = environment
             .iter()
-            .fold(command, |command, (name, value)| command.env(name, value))
+            .fold(self.trusting(command), |command, (name, value)| {
+                command.env(name, value)
+            })
             .env("SELVEDGE_HUB", &self.url)
             .arg("--token-file")
             .arg(self.env.root().join("worker.token"))

@@ -1,0 +1,104 @@
+//! Databases as earlier schemas had them: brought up to date, with nothing lost, and as good as new ones.
+
+use rusqlite::Connection;
+use selvedge_core::fleet::TaskState;
+use selvedge_core::model::{MicroUsd, Outcome, TaskId};
+use selvedge_store::hub::{Answer, HubStore, PostgresHub, Settings, SqliteHub, Submitted};
+use selvedge_testkit::Postgres;
+use sha2::{Digest, Sha256};
+
+use super::stage::{complete, entry, replays, task, told, want};
+
+const SQLITE: &str = include_str!("../../fixtures/hub-1.sqlite.sql");
+const POSTGRES: &str = include_str!("../../fixtures/hub-1.postgres.sql");
+/// What is over in there, and what waits.
+const OVER: &str = "01900000-0000-7000-8000-000000000001";
+const WAITING: &str = "01900000-0000-7000-8000-000000000002";
+
+async fn all_is_there_and_goes_on(store: &dyn HubStore) {
+    let (over, waiting): (TaskId, TaskId) = (OVER.parse().unwrap(), WAITING.parse().unwrap());
+    let (view, body) = store.task(over).await.unwrap().unwrap();
+    assert_eq!(body, r#"{"description":"first"}"#);
+    assert_eq!(view.row.lease.state, TaskState::Succeeded);
+    assert_eq!(view.row.lease.outcome, Some(Outcome::Verified));
+    assert_eq!(
+        (view.cost.micro_usd, view.labels.as_slice()),
+        (MicroUsd(42), &["linux".to_owned()][..])
+    );
+    replays(store, over).await;
+    replays(store, waiting).await;
+    let report = store.report(over, 1).await.unwrap().unwrap();
+    assert_eq!(report.body, r#"{"status":"pass","b":0.1}"#);
+    assert_eq!(store.journal(over, 0, 10).await.unwrap().len(), 2);
+    assert!(store.result(over).await.unwrap().is_some());
+    let files = store.files(over).await.unwrap();
+    let bytes = store.bytes(files[0].hash.clone(), 0).await.unwrap();
+    assert_eq!(bytes.as_deref(), Some(&b"file 1"[..]));
+    let token = store
+        .by_hash(Sha256::digest(b"slv_secret").into())
+        .await
+        .unwrap();
+    assert_eq!(token.unwrap().name, "first administrator");
+
+    let mut again = task(7, 0, &[]);
+    again.idempotency = Some(("key".to_owned(), [1; 32]));
+    assert_eq!(store.submit(again).await.unwrap(), Submitted::Again(over));
+    let granted = store.grant(vec![want("w", 1, &[])]).await.unwrap();
+    assert_eq!(granted[0].row.task_id, waiting);
+    let done = entry(&granted[0], 1, complete("done"));
+    assert_eq!(told(store, waiting, done).await, Answer::Done);
+    replays(store, waiting).await;
+    assert_eq!(store.plans().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn the_first_file_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let (old, new) = (
+        directory.path().join("old.db"),
+        directory.path().join("new.db"),
+    );
+    Connection::open(&old)
+        .unwrap()
+        .execute_batch(SQLITE)
+        .unwrap();
+    for path in [&old, &new] {
+        let store = SqliteHub::open(path, Settings::default()).unwrap();
+        if path == &old {
+            all_is_there_and_goes_on(&store).await;
+        }
+    }
+    let schema = |path| {
+        let db = Connection::open(path).unwrap();
+        let mut query = db
+            .prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name")
+            .unwrap();
+        let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.collect::<Result<Vec<_>, _>>().unwrap()
+    };
+    assert_eq!(schema(&old), schema(&new));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_database_on_a_server_is_brought_up_to_date() {
+    let server = Postgres::shared();
+    let (old, new) = (server.database(), server.database());
+    server.sql(&old, POSTGRES);
+    let store = PostgresHub::open(&old, None, Settings::default())
+        .await
+        .unwrap();
+    all_is_there_and_goes_on(&store).await;
+    drop(
+        PostgresHub::open(&new, None, Settings::default())
+            .await
+            .unwrap(),
+    );
+    let schema = |url: &str| {
+        let columns =
+            "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
+                       WHERE table_schema = 'public' ORDER BY 1, 2";
+        let indexes = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1";
+        (server.sql(url, columns), server.sql(url, indexes))
+    };
+    assert_eq!(schema(&old), schema(&new));
+}

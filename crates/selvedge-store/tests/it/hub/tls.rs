@@ -1,0 +1,44 @@
+//! The way to a database server, encrypted: held against the server's certificate, its name and whom we trust.
+
+use selvedge_store::hub::{HubStoreError, PostgresHub, Queue, Settings};
+use selvedge_testkit::{Authority, Postgres};
+
+async fn open(url: &str) -> Result<PostgresHub, HubStoreError> {
+    PostgresHub::open(url, None, Settings::default()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_believed_by_its_certificate_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let authority = Authority::certifying(&directory.path().join("known"), &["localhost"]);
+    let stranger = Authority::certifying(&directory.path().join("stranger"), &["localhost"]);
+    let server = Postgres::encrypted(&authority);
+    let at = |host: &str, mode: &str, of: &Authority| {
+        let roots = of.roots().display().to_string().replace('/', "%2F");
+        format!("{}?sslmode={mode}&sslrootcert={roots}", server.url_at(host))
+    };
+    for mode in ["require", "verify-full"] {
+        let hub = open(&at("localhost", mode, &authority)).await.unwrap();
+        hub.now().await.unwrap();
+        let ours = "SELECT count(*) FILTER (WHERE s.ssl), count(*) FROM pg_stat_ssl s JOIN pg_stat_activity a
+                    USING (pid) WHERE a.application_name = 'selvedge hub'";
+        let counted = server.sql(&server.url("selvedge", "postgres"), ours);
+        let (encrypted, all) = counted.trim().split_once('|').unwrap();
+        assert_eq!(encrypted, all, "{mode}");
+        assert_ne!(all, "0");
+        drop(hub);
+    }
+    for (url, words) in [
+        (
+            at("localhost", "require", &stranger),
+            "invalid peer certificate",
+        ),
+        (
+            at("127.0.0.1", "verify-full", &authority),
+            "not valid for name",
+        ),
+    ] {
+        let refused = open(&url).await.unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}

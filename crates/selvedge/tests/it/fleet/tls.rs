@@ -1,0 +1,59 @@
+//! A hub with a certificate: every command and every worker goes over TLS, and believes that certificate alone.
+
+use selvedge_testkit::Authority;
+
+use super::stage::Fleet;
+
+#[test]
+fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
+    let fleet = Fleet::over_tls("echo good > out");
+    let _worker = fleet.worker("one");
+    let task = fleet.submit("grep -q good out", &[]);
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(out.json()["outcome"], "verified");
+    let workers = fleet.run(&["workers", "--format", "json"]).json();
+    assert_eq!(workers[0]["worker"], "one");
+
+    let refused = |url: &str, trusted: Option<&Authority>, words: &str| {
+        let mut command = fleet
+            .env
+            .selvedge(["list", "--hub", url])
+            .arg("--token-file")
+            .arg(fleet.token());
+        if let Some(authority) = trusted {
+            command = command.env("SSL_CERT_FILE", authority.roots());
+        }
+        let out = command.run();
+        out.assert_code(9);
+        assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
+    };
+    let stranger = Authority::certifying(&fleet.env.root().join("stranger"), &["127.0.0.1"]);
+    refused(&fleet.url, Some(&stranger), "certificate");
+    let other_name = fleet.url.replace("127.0.0.1", "localhost");
+    refused(&other_name, fleet.tls.as_ref(), "certificate");
+    let in_the_clear = fleet.url.replace("https://", "http://");
+    refused(&in_the_clear, None, "cannot speak to the hub");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_said_before_anything_listens() {
+    let env = crate::stage::stage();
+    let one = Authority::certifying(&env.root().join("one"), &["localhost"]);
+    let other = Authority::certifying(&env.root().join("other"), &["localhost"]);
+    let missing = env.root().join("missing.pem");
+    for (chain, key, words) in [
+        (one.chain(), other.key(), "the certificate and its key"),
+        (missing, one.key(), "missing.pem"),
+        (one.key(), one.key(), "holds no certificate"),
+    ] {
+        let out = env
+            .selvedge(["hub", "--listen", "127.0.0.1:0", "--tls-cert"])
+            .arg(chain)
+            .arg("--tls-key")
+            .arg(key)
+            .run();
+        out.assert_code(2);
+        assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
+    }
+}
