@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::fleet::{LeaseKey, ProgressEvent};
 use selvedge_core::model::TaskId;
-use selvedge_store::hub::{Answer, Change, HubStore, HubStoreError, Verdict};
+use selvedge_store::hub::{Answer, Change, HubStore, HubStoreError, TaskRow, Verdict};
 use tokio::sync::{Notify, broadcast, mpsc};
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use crate::facts::Ended;
 use crate::limits::Limits;
 use crate::session::Registry;
 use crate::settings::HubSettings;
+use crate::telling::Telling;
 
 /// How exactly it is noted when a token was used.
 const USED_EVERY: Duration = Duration::from_mins(1);
@@ -47,6 +48,7 @@ pub struct Hub {
     to_be_told: Mutex<Option<Ended>>,
     used: Mutex<HashMap<Uuid, Instant>>,
     watched: Mutex<HashMap<TaskId, usize>>,
+    telling: Mutex<Telling>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -73,6 +75,7 @@ impl Hub {
             changes: AtomicU64::new(0),
             used: Mutex::default(),
             watched: Mutex::default(),
+            telling: Mutex::default(),
         })
     }
 
@@ -120,12 +123,30 @@ impl Hub {
         lock(&self.watched).keys().copied().collect()
     }
 
-    pub(crate) fn progress(&self, task: TaskId, events: Vec<ProgressEvent>) {
-        if !events.is_empty() && self.watchers.receiver_count() > 0 {
+    /// Passes on what a worker tells of a task, and remembers the last of it while the task is at work.
+    pub(crate) fn progress(&self, row: &TaskRow, events: Vec<ProgressEvent>) {
+        if events.is_empty() {
+            return;
+        }
+        let task = row.task_id;
+        if row.lease.is_held() {
+            lock(&self.telling).hear(task, &events);
+        }
+        if self.watchers.receiver_count() > 0 {
             let _ = self
                 .watchers
                 .send(Activity::Progress(task, Arc::new(events)));
         }
+    }
+
+    /// Another number once a worker that is connected here has said more of a task.
+    pub(crate) fn heard(&self, task: TaskId) -> u64 {
+        lock(&self.telling).heard(task)
+    }
+
+    /// What a worker that is connected here said last of a task.
+    pub(crate) fn told(&self, task: TaskId) -> Vec<ProgressEvent> {
+        lock(&self.telling).latest(task)
     }
 
     /// Hears of tasks that end, for the one who makes their facts.
@@ -165,6 +186,7 @@ impl Hub {
                     .cancel(key, row.lease.worker.as_deref(), reason);
             }
         } else {
+            lock(&self.telling).forget(row.task_id);
             self.sessions.free(row.task_id, row.lease.epoch);
             self.wake.notify_one();
         }

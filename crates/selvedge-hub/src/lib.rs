@@ -21,6 +21,7 @@ mod serve;
 mod session;
 mod settings;
 mod sweep;
+mod telling;
 mod tls;
 mod validate;
 

@@ -75,7 +75,8 @@ pub struct CostEntry {
 /// A file of a task, kept among the hub's blobs under the hash of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRef {
-    /// As reports name it (`attempt-1/check-2.out`), or `attempt-1.patch`, `result.patch`, `tree/NAME`.
+    /// As reports name it (`attempt-1/check-2.out`), or `attempt-1.patch`,
+    /// `attempt-2-since-start.patch`, `result.patch`, `tree/NAME`.
     pub name: String,
     /// SHA-256, in hexadecimal digits.
     pub hash: String,

@@ -13,6 +13,7 @@ mod assign;
 mod entry;
 mod lease;
 mod page;
+mod patches;
 mod problem;
 mod progress;
 mod session;
@@ -24,6 +25,9 @@ pub use assign::{AssignedReview, TaskAssign};
 pub use entry::{CostEntry, Entry, FileRef, TaskResult};
 pub use lease::{Held, HeldAnswer, HeldVerdict, Lease, LeaseKey};
 pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPage, WorkerRow};
+pub use patches::{
+    RESULT_PATCH, attempt_patch, patch_since_start, since_start_patch, whole_patches,
+};
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};

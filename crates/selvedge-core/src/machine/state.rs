@@ -181,6 +181,13 @@ impl Run {
         }
     }
 
+    /// The attempt whose tree stands in the workspace; the last one that has a tree where that is none's.
+    pub fn standing_attempt(&self) -> Option<&Attempt> {
+        let sealed = || self.attempts.iter().rev().filter(|it| it.tree.is_some());
+        let standing = sealed().find(|it| it.tree == self.current_tree);
+        standing.or_else(|| sealed().next())
+    }
+
     /// How it ended, or stands when its program stops here.
     pub fn outcome(&self) -> Outcome {
         match (&self.decided, self.finished) {

@@ -1,13 +1,15 @@
-//! What an agent says and does, read leniently from what it prints: records of JSON where it prints
-//! those, else lines. A view of a transcript, never evidence: the file itself is a link away.
+//! What an agent says and does, as its machine tells it, or read leniently from what it prints: records of
+//! JSON where it prints those, else lines. A view, never evidence: the transcript itself is a link away.
 
+use selvedge_core::fleet::ProgressEvent;
+use selvedge_core::words::duration;
 use serde_json::Value;
 
 use crate::text::{line, visible};
 
 /// One moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     /// `said`, `tool`, `answer` or `printed`: a class of the stylesheet.
     pub(super) kind: &'static str,
     /// In words.
@@ -20,13 +22,60 @@ const LONGEST: usize = 600;
 const SHOWN: usize = 60;
 
 /// Reads the end of a transcript; its first line may be cut.
-pub(super) fn moments(bytes: &[u8], from_start: bool) -> Vec<Moment> {
+pub(crate) fn moments(bytes: &[u8], from_start: bool) -> Vec<Moment> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().skip(usize::from(!from_start));
     let mut moments: Vec<Moment> = lines.flat_map(of_line).collect();
     let before = moments.len().saturating_sub(SHOWN);
     moments.drain(..before);
     moments
+}
+
+/// What the machine that has a task told of it.
+pub(crate) fn told(events: &[ProgressEvent]) -> Vec<Moment> {
+    let moments = events.iter().filter_map(of_event);
+    moments.filter(|moment| !moment.text.is_empty()).collect()
+}
+
+fn of_event(event: &ProgressEvent) -> Option<Moment> {
+    use ProgressEvent as P;
+    Some(match event {
+        P::Token { text } => moment("said", text),
+        P::Tool {
+            name, subject, ok, ..
+        } => match ok {
+            None => moment("tool", &format!("{name} {}", line(subject, 160))),
+            Some(true) => return None,
+            Some(false) => moment("answer", &format!("{name} failed")),
+        },
+        P::ApiRetry {
+            attempt,
+            max,
+            delay_ms,
+            text,
+        } => {
+            let wait = duration(*delay_ms);
+            let words =
+                format!("the model's API is asked again in {wait} ({attempt} of {max}): {text}");
+            moment("printed", &words)
+        }
+        P::Status { message } => moment("printed", message),
+        P::CheckStart { text, again: false } => moment("tool", &format!("check {text}")),
+        P::CheckStart { text, again: true } => moment("tool", &format!("check {text}, once more")),
+        P::VerificationCheckResult {
+            check_status,
+            text,
+            duration_ms,
+            ..
+        } => {
+            let (status, took) = (check_status.label(), duration(*duration_ms));
+            moment("answer", &format!("{status} {text}, {took}"))
+        }
+        P::VerificationRetryStart { text, .. } | P::VerificationRetryComplete { text, .. } => {
+            moment("printed", text)
+        }
+        P::Cost { .. } | P::Unknown => return None,
+    })
 }
 
 fn of_line(raw: &str) -> Vec<Moment> {

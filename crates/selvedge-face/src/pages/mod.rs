@@ -13,6 +13,7 @@ mod stats;
 mod task;
 mod tasks;
 
+pub(crate) use activity::{Moment, moments, told};
 pub(crate) use diff::DiffPage;
 pub(crate) use entry::{EntryPage, TroublePage};
 pub(crate) use fleet::FleetPage;

@@ -7,13 +7,13 @@ use selvedge_core::model::RunId;
 use selvedge_core::plan::Plan;
 use selvedge_core::words::{cost, duration, tokens};
 
-use super::activity::{Moment, moments};
+use super::activity::Moment;
 use super::attempt::{AttemptView, CheckView, checks_of};
 use super::costs::{Call, calls};
 use super::frame::{Badge, Frame, When, short_cost};
 use crate::charts;
 use crate::grid::Grid;
-use crate::reading::{Slice, Standing, Story, Task};
+use crate::reading::{Standing, Story, Task};
 use crate::text::{Markup, line, visible};
 
 /// The page.
@@ -73,7 +73,7 @@ struct SpanView {
 }
 
 impl TaskPage {
-    pub(crate) fn new(frame: Frame, task: &Task, live: Option<&Slice>, now: Timestamp) -> Self {
+    pub(crate) fn new(frame: Frame, task: &Task, live: Vec<Moment>, now: Timestamp) -> Self {
         let row = &task.row;
         let title = line(&row.description, 140);
         let whole = visible(task.description.trim());
@@ -99,7 +99,7 @@ impl TaskPage {
             calls: Vec::new(),
             total: String::new(),
             parts: Vec::new(),
-            live: live.map(of_slice).unwrap_or_default(),
+            live,
             live_attempt: 0,
             sandbox: visible(&task.sandbox),
             warnings: Vec::new(),
@@ -179,11 +179,6 @@ impl TaskPage {
         });
         self.parts = parts.collect();
     }
-}
-
-fn of_slice(slice: &Slice) -> Vec<Moment> {
-    let from_start = u64::try_from(slice.bytes.len()).unwrap_or(0) >= slice.total;
-    moments(&slice.bytes, from_start)
 }
 
 fn facts(task: &Task) -> Vec<(String, String)> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_core::fleet::ProgressEvent;
 use selvedge_core::machine::Run;
-use selvedge_core::model::{Cost, Outcome, PartOf, RunId, Timestamp};
+use selvedge_core::model::{Cost, Outcome, OutputRef, PartOf, RunId, Timestamp};
 use selvedge_core::plan::Plan;
 
 use super::query::{Order, TaskQuery};
@@ -163,6 +164,18 @@ pub enum Story {
     },
 }
 
+/// What is known of a session that goes on. A view, never evidence.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Live {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// What it printed so far can be read.
+    Printed(RunId, OutputRef),
+    /// What the machine that has it told last, the oldest first.
+    Told(Vec<ProgressEvent>),
+}
+
 /// One task with its whole story.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
@@ -180,8 +193,8 @@ pub struct Task {
     pub rights: Rights,
     /// The same on a command line.
     pub command_line: Option<String>,
-    /// What an open session printed so far, where that can be read.
-    pub live: Option<(RunId, selvedge_core::model::OutputRef)>,
+    /// What the agent of an open attempt does.
+    pub live: Live,
     /// What is known of its sandbox beside what each attempt tells, in words; may be empty.
     pub sandbox: String,
 }

@@ -11,10 +11,13 @@ use selvedge_core::machine::Run;
 use serde::Deserialize;
 
 use super::door::Inside;
+use super::outputs::patch;
 use super::respond::{Page, frame, page, trouble};
 use super::{Face, Shared};
-use crate::pages::{DiffPage, FleetPage, Frame, Here, StatsPage, TaskPage, TasksPage};
-use crate::reading::{Between, Diff, RawQuery, Slice, Story, Task, TaskQuery, Trouble};
+use crate::pages::{
+    DiffPage, FleetPage, Frame, Here, Moment, StatsPage, TaskPage, TasksPage, moments, told,
+};
+use crate::reading::{Between, Diff, Live, RawQuery, Story, Task, TaskQuery, Trouble};
 use crate::stats::{Figures, Since};
 use crate::text::line;
 
@@ -107,23 +110,33 @@ pub(super) async fn task(
         ..frame(&face, &inside, &title, Here::Tasks)
     };
     let live = live(&face, &task).await;
-    let shown = TaskPage::new(frame, &task, live.as_ref(), Timestamp::now());
+    let shown = TaskPage::new(frame, &task, live, Timestamp::now());
     Ok(page(StatusCode::OK, &shown))
 }
 
-/// The end of what an open session printed. What cannot be read is left out: it is no evidence.
-async fn live(face: &Face, task: &Task) -> Option<Slice> {
-    let (run, output) = task.live.as_ref()?;
-    let known = face.reading.output(*run, output, 0, 0).await.ok()?;
-    let from = known.total.saturating_sub(LIVE_BYTES);
-    let length = usize::try_from(LIVE_BYTES).ok()?;
-    face.reading.output(*run, output, from, length).await.ok()
+/// What an open session did last. What cannot be read is left out: it is no evidence.
+async fn live(face: &Face, task: &Task) -> Vec<Moment> {
+    let (run, output) = match &task.live {
+        Live::Unknown => return Vec::new(),
+        Live::Told(events) => return told(events),
+        Live::Printed(run, output) => (*run, output),
+    };
+    let end = async {
+        let known = face.reading.output(run, output, 0, 0).await.ok()?;
+        let from = known.total.saturating_sub(LIVE_BYTES);
+        let length = usize::try_from(LIVE_BYTES).ok()?;
+        let slice = face.reading.output(run, output, from, length).await.ok()?;
+        Some(moments(&slice.bytes, from == 0))
+    };
+    end.await.unwrap_or_default()
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct From {
     from: String,
+    /// `patch` for a file of its bytes.
+    r#as: String,
 }
 
 /// An address that there is not.
@@ -141,7 +154,8 @@ pub(super) async fn attempt_diff(
 ) -> Page {
     let task = find(&face, &inside, &id).await?;
     let run = run_of(&inside, &task)?;
-    let since_start = said(asked).from == "start";
+    let asked = said(asked);
+    let since_start = asked.from == "start";
     let between = if since_start {
         Between::SinceStart(number)
     } else {
@@ -149,22 +163,35 @@ pub(super) async fn attempt_diff(
     };
     let diff = face.reading.diff(&task, run.run_id, between).await;
     let diff = diff.map_err(on_page(&inside))?;
+    if asked.r#as == "patch" {
+        let since = if since_start { "-since-start" } else { "" };
+        let name = format!("{}-attempt-{number}{since}.patch", task.row.short);
+        return patch(&inside, &name, diff);
+    }
     let base = format!("/tasks/{id}/attempts/{number}/diff");
-    let (heading, other) = if since_start {
-        let other = (base, format!("What attempt {number} changed"));
-        (format!("After attempt {number}, against the start"), other)
+    let other = if since_start {
+        (base.clone(), format!("What attempt {number} changed"))
     } else {
-        let other = (format!("{base}?from=start"), "Against the start".to_owned());
-        (format!("What attempt {number} changed"), other)
+        let other = format!("{base}?from=start");
+        (other, "Against the start".to_owned())
     };
-    Ok(show_diff(
-        &face,
-        &inside,
-        &task,
+    let heading = if since_start {
+        format!("After attempt {number}, against the start")
+    } else {
+        format!("What attempt {number} changed")
+    };
+    let raw = if since_start {
+        format!("{base}?from=start&as=patch")
+    } else {
+        format!("{base}?as=patch")
+    };
+    let all = (format!("/tasks/{id}/diff"), "All that changed".to_owned());
+    let shown = Shown {
         heading,
-        vec![other],
-        &diff,
-    ))
+        other: vec![other, all],
+        raw,
+    };
+    Ok(show_diff(&face, &inside, &task, shown, &diff))
 }
 
 /// `GET /tasks/{id}/diff`.
@@ -182,30 +209,26 @@ pub(super) async fn whole_diff(
         let address = format!("/tasks/{id}/attempts/{number}/diff");
         (address, format!("Attempt {number}"))
     });
-    let heading = "All that changed".to_owned();
-    Ok(show_diff(
-        &face,
-        &inside,
-        &task,
-        heading,
-        each.collect(),
-        &diff,
-    ))
+    let shown = Shown {
+        heading: "All that changed".to_owned(),
+        other: each.collect(),
+        raw: format!("/tasks/{id}/download/patch"),
+    };
+    Ok(show_diff(&face, &inside, &task, shown, &diff))
 }
 
-fn show_diff(
-    face: &Face,
-    inside: &Inside,
-    task: &Task,
+/// Which diff is shown, and where the others are.
+struct Shown {
     heading: String,
     other: Vec<(String, String)>,
-    diff: &Diff,
-) -> Response {
+    raw: String,
+}
+
+fn show_diff(face: &Face, inside: &Inside, task: &Task, shown: Shown, diff: &Diff) -> Response {
     let id = &task.row.id;
     let back = (format!("/tasks/{id}"), line(&task.row.description, 80));
-    let frame = frame(face, inside, &heading, Here::Tasks);
-    let raw = format!("/tasks/{id}/download/patch");
-    let shown = DiffPage::new(frame, heading, back, other, raw, diff);
+    let frame = frame(face, inside, &shown.heading, Here::Tasks);
+    let shown = DiffPage::new(frame, shown.heading, back, shown.other, shown.raw, diff);
     page(StatusCode::OK, &shown)
 }
 

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use selvedge_core::export::{self, Account, Places};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
@@ -19,7 +19,7 @@ use super::look::{find, on_page, run_of};
 use super::respond::{Page, frame, page};
 use super::{Face, Shared, VERSION};
 use crate::pages::{Here, OutputPage, Which, range};
-use crate::reading::{Between, Task, Trouble};
+use crate::reading::{Between, Diff, Slice, Task, Trouble};
 use crate::text::line;
 
 #[derive(Debug, Default, Deserialize)]
@@ -94,15 +94,23 @@ fn pick(run: &Run, wanted: Wanted) -> Option<(&OutputRef, String, String)> {
     }
 }
 
+/// A piece of it. Of what nobody printed, nothing needs to be kept.
+async fn read(face: &Face, stored: &Stored, from: u64, length: usize) -> Result<Slice, Trouble> {
+    if stored.output.bytes == 0 {
+        return Ok(Slice::default());
+    }
+    let reading = face
+        .reading
+        .output(stored.run, &stored.output, from, length);
+    reading.await
+}
+
 async fn paged(face: &Face, inside: &Inside, id: &str, wanted: Wanted, number: Number) -> Page {
     let stored = stored(face, inside, id, wanted).await?;
     let number = number.page.parse().unwrap_or(1).clamp(1, LAST);
     let (from, length) = range(number);
-    let slice = face
-        .reading
-        .output(stored.run, &stored.output, from, length)
-        .await
-        .map_err(on_page(inside))?;
+    let slice = read(face, &stored, from, length).await;
+    let slice = slice.map_err(on_page(inside))?;
     let which = Which {
         base: stored.base,
         heading: stored.heading.clone(),
@@ -125,23 +133,37 @@ async fn raw(face: Shared, inside: &Inside, id: &str, wanted: Wanted) -> Page {
         stored.task.row.short,
         stored.base.rsplit('/').next().unwrap_or("output")
     );
-    let state = (face, stored.run, stored.output, 0_u64);
-    let chunks = stream::unfold(Some(state), async |state| {
-        let (face, run, output, from) = state?;
-        match face.reading.output(run, &output, from, CHUNK).await {
+    // The first of it is read before anything is answered: what is not there has a page that says so.
+    let first = read(&face, &stored, 0, CHUNK).await;
+    let first = first.map_err(on_page(inside))?;
+    let next = u64::try_from(first.bytes.len()).unwrap_or(0);
+    let rest = stream::unfold(Some((face, stored, next)), async |state| {
+        let (face, stored, from) = state?;
+        match read(&face, &stored, from, CHUNK).await {
             Ok(slice) if slice.bytes.is_empty() => None,
             Ok(slice) => {
                 let next = from + u64::try_from(slice.bytes.len()).unwrap_or(0);
-                Some((Ok(slice.bytes), Some((face, run, output, next))))
+                Some((Ok(slice.bytes), Some((face, stored, next))))
             }
             Err(error) => Some((Err(std::io::Error::other(error)), None)),
         }
     });
+    // What compresses an answer asks once more after its end.
+    let chunks = stream::once(async { Ok(first.bytes) }).chain(rest).fuse();
     Ok(attachment(
         "application/octet-stream",
         &name,
         Body::from_stream(chunks),
     ))
+}
+
+/// A diff as a file. Half of one would be applied as if it were whole.
+pub(super) fn patch(inside: &Inside, name: &str, diff: Diff) -> Page {
+    if diff.truncated {
+        let error = "the patch is too long for a download; `selvedge show --diff` prints it";
+        return Err(on_page(inside)(Trouble::Refused(error.to_owned())));
+    }
+    Ok(attachment("application/octet-stream", name, diff.bytes))
 }
 
 fn attachment(kind: &'static str, name: &str, body: impl Into<Body>) -> Response {
@@ -226,12 +248,7 @@ pub(super) async fn download(
     if form == "patch" {
         let diff = face.reading.diff(&task, run.run_id, Between::Whole).await;
         let diff = diff.map_err(on_page(&inside))?;
-        if diff.truncated {
-            let error = "the patch is too long for a download; `selvedge show --diff` prints it";
-            return Err(on_page(&inside)(Trouble::Refused(error.to_owned())));
-        }
-        let name = format!("{name}.patch");
-        return Ok(attachment("application/octet-stream", &name, diff.bytes));
+        return patch(&inside, &format!("{name}.patch"), diff);
     }
     let account = Account::of_run(run);
     let places = Places {

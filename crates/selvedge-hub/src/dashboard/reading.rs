@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
-use selvedge_core::fleet::TaskState;
+use selvedge_core::fleet::{TaskState, attempt_patch, patch_since_start, whole_patches};
 use selvedge_core::lease::Review;
 use selvedge_core::model::{OutputRef, RunId, Task as Asked, TaskId};
 use selvedge_face::reading::{
-    Answer, Between, Decision, Diff, Fleet, Reading, Rights, Slice, Story, Task, TaskQuery, Tasks,
-    Trouble, Visitor,
+    Answer, Between, Decision, Diff, Fleet, Live, Reading, Rights, Slice, Story, Task, TaskQuery,
+    Tasks, Trouble, Visitor,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::hub::{Change, HubStoreError, Identity, TaskView};
@@ -97,7 +97,7 @@ impl HubReading {
                 retry: lease.state.is_terminal() && visitor.may_act,
             },
             command_line: Some(format!("selvedge show {} --hub URL", row.id)),
-            live: None,
+            live: Live::Told(self.0.told(view.row.task_id)),
             sandbox: sandbox
                 .and_then(|worker| worker.sandbox)
                 .unwrap_or_else(|| "not told by the worker.".to_owned()),
@@ -147,17 +147,24 @@ impl HubReading {
         })
     }
 
-    async fn patch(&self, task: TaskId, name: &str) -> Result<Diff, Trouble> {
+    /// The first of these patches that was handed in.
+    async fn patch(&self, task: TaskId, names: Vec<String>) -> Result<Diff, Trouble> {
         const LONGEST: usize = 4 * 1024 * 1024;
-        let slice = self
-            .file(task, name, 0, LONGEST)
-            .await
-            .map_err(|_| Trouble::NotFound("no patch was handed in for that".to_owned()))?;
-        let shown = u64::try_from(slice.bytes.len()).unwrap_or(u64::MAX);
-        Ok(Diff {
-            truncated: shown < slice.total,
-            bytes: slice.bytes,
-        })
+        for name in names {
+            match self.file(task, &name, 0, LONGEST).await {
+                Ok(slice) => {
+                    let shown = u64::try_from(slice.bytes.len()).unwrap_or(u64::MAX);
+                    return Ok(Diff {
+                        truncated: shown < slice.total,
+                        bytes: slice.bytes,
+                    });
+                }
+                Err(Trouble::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let error = "no patch was handed in for that";
+        Err(Trouble::NotFound(error.to_owned()))
     }
 
     async fn change(&self, task: TaskId, change: Change) -> Result<(), Trouble> {
@@ -188,20 +195,18 @@ impl Reading for HubReading {
         })
     }
 
-    fn diff<'a>(&'a self, _: &'a Task, run: RunId, between: Between) -> Answer<'a, Diff> {
+    fn diff<'a>(&'a self, of: &'a Task, run: RunId, between: Between) -> Answer<'a, Diff> {
         Box::pin(async move {
             let task: TaskId = run.to_string().parse().map_err(|_| no_task())?;
-            match between {
-                Between::Attempt(number) => {
-                    self.patch(task, &format!("attempt-{number}.patch")).await
-                }
-                Between::Whole => self.patch(task, "result.patch").await,
-                Between::SinceStart(1) => self.patch(task, "attempt-1.patch").await,
-                Between::SinceStart(_) => Err(Trouble::NotFound(
-                    "workers hand in what each attempt changed, and the whole at the end"
-                        .to_owned(),
-                )),
-            }
+            let Story::Run(run) = &of.story else {
+                return Err(no_task());
+            };
+            let names = match between {
+                Between::Attempt(number) => vec![attempt_patch(number)],
+                Between::SinceStart(number) => vec![patch_since_start(run, number)],
+                Between::Whole => whole_patches(run),
+            };
+            self.patch(task, names).await
         })
     }
 
@@ -231,7 +236,8 @@ impl Reading for HubReading {
                 )));
             };
             let (view, _) = self.view(visitor, id).await?;
-            Ok(word(&format!("{:?}", view.row)))
+            let heard = self.0.heard(view.row.task_id);
+            Ok(word(&format!("{:?}{heard}", view.row)))
         })
     }
 

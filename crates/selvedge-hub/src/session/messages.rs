@@ -145,10 +145,11 @@ async fn write(hub: Arc<Hub>, mut entry: Entry) -> Vec<HubMessage> {
     committed.into_iter().for_each(fault::reached);
     if let Ok(Some(Verdict {
         answer: Answer::Done,
+        row,
         ..
     })) = &verdict
     {
-        hub.progress(task, activity);
+        hub.progress(row, activity);
     }
     told(key, seq, verdict)
 }

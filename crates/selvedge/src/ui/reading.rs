@@ -11,8 +11,8 @@ use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
 use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_face::reading::{
-    Answer, Between, Decision, Diff, Fleet, Order, Reading, Rights, Slice, Standing, Story, Task,
-    TaskQuery, TaskRow, Tasks, Trouble, Visitor, select,
+    Answer, Between, Decision, Diff, Fleet, Live, Order, Reading, Rights, Slice, Standing, Story,
+    Task, TaskQuery, TaskRow, Tasks, Trouble, Visitor, select,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::{Journal, RunFilter, SqliteJournal};
@@ -195,6 +195,7 @@ impl Inner {
             (None, None) => row.description.clone(),
         };
         let live = state.run.as_ref().and_then(|run| self.live(run));
+        let live = live.map_or(Live::Unknown, |(run, output)| Live::Printed(run, output));
         let has_plan = state.plan.is_some();
         let story = match (state.plan, state.run) {
             (Some(plan), _) => Story::Plan {
@@ -291,8 +292,8 @@ fn trees(
             Some((run.start_tree.clone()?, run.attempt(number)?.tree.clone()?))
         }
         Between::Whole => {
-            let last = run.attempts.iter().rev().find_map(|it| it.tree.clone());
-            Some((run.start_tree.clone()?, last?))
+            let standing = run.standing_attempt()?.tree.clone()?;
+            Some((run.start_tree.clone()?, standing))
         }
     }
 }

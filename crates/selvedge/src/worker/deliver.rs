@@ -1,6 +1,6 @@
 //! What is handed in at a task's end: its result, the work as a patch, and as a branch where that is wanted.
 
-use selvedge_core::fleet::{TaskAssign, TaskResult};
+use selvedge_core::fleet::{RESULT_PATCH, TaskAssign, TaskResult};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Deliver, Outcome};
 
@@ -38,7 +38,7 @@ pub(super) fn delivered(
                             .push(format!("the branch could not be pushed: {error}")),
                     }
                 }
-                return kept("result.patch", &patch, &place.run_dir())
+                return kept(RESULT_PATCH, &patch, &place.run_dir())
                     .into_iter()
                     .collect();
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use selvedge_core::fleet::FileRef;
+use selvedge_core::fleet::{FileRef, attempt_patch, since_start_patch};
 use selvedge_core::model::{Report, SessionOutcome, TreeId};
 use selvedge_engine::workspace::{self, DiffOptions, Workspace};
 
@@ -56,14 +56,18 @@ impl Trees {
             max_bytes: LARGEST_PATCH,
             ..DiffOptions::default()
         };
-        if let Some(from) = self.from.as_ref().and_then(parsed)
-            && let Ok(diff) = workspace.diff(&from, &to, options)
-        {
-            files.extend(kept(
-                &format!("attempt-{number}.patch"),
-                &diff.bytes,
-                run_dir,
-            ));
+        let mut patch = |name: String, from: &workspace::TreeId| {
+            if let Ok(diff) = workspace.diff(from, &to, options) {
+                files.extend(kept(&name, &diff.bytes, run_dir));
+            }
+        };
+        let from = self.from.as_ref().and_then(parsed);
+        if let Some(from) = &from {
+            patch(attempt_patch(number), from);
+        }
+        // Where an attempt began from the start, its patch says both.
+        if let Some(start) = start.as_ref().filter(|start| from.as_ref() != Some(*start)) {
+            patch(since_start_patch(number), start);
         }
         if let Ok(pack) = workspace.pack(&to, start.as_ref()) {
             let name = format!("tree/{tree}");

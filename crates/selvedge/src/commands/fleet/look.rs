@@ -1,7 +1,9 @@
 //! Looking at a hub's tasks and workers.
 
 use jiff::tz::TimeZone;
-use selvedge_core::fleet::{TaskRow, TaskState, WorkerPage, WorkerRow};
+use selvedge_core::fleet::{
+    TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches,
+};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{TaskId, exit_code};
 use selvedge_core::words::cost;
@@ -119,25 +121,16 @@ async fn of_run(hub: &Hub, args: &ShowArgs, task: TaskId, run: &Run) -> Result<u
         .attempt
         .map(|number| show::attempt(run, number))
         .transpose()?;
-    let file = match attempt {
+    let files = match attempt {
         Some(attempt) if args.check.is_some() || args.transcript => {
-            Some(show::output_of(attempt, args.check)?.file.clone())
+            vec![show::output_of(attempt, args.check)?.file.clone()]
         }
-        Some(attempt) if args.diff => Some(format!("attempt-{}.patch", attempt.run_number)),
-        None if args.diff => Some("result.patch".to_owned()),
-        _ => None,
+        Some(attempt) if args.diff => vec![attempt_patch(attempt.run_number)],
+        None if args.diff => whole_patches(run),
+        _ => Vec::new(),
     };
-    if let Some(name) = file {
-        let path = format!("/tasks/{task}/files/content");
-        let bytes = hub.bytes(&path, &[("name", name.clone())]).await;
-        let bytes = bytes.map_err(|error| {
-            if error.is_missing() {
-                CliError::usage(format!("the hub has no `{name}` of this task"))
-            } else {
-                error.into()
-            }
-        })?;
-        show::print_bytes(&bytes);
+    if !files.is_empty() {
+        show::print_bytes(&first_of(hub, task, &files).await?);
         return Ok(exit_code::VERIFIED);
     }
     let detail = Detail {
@@ -149,6 +142,22 @@ async fn of_run(hub: &Hub, args: &ShowArgs, task: TaskId, run: &Run) -> Result<u
         Format::Json | Format::Jsonl => print::print(&story::machine(run, detail)),
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// The first of these files that the hub has of a task.
+async fn first_of(hub: &Hub, task: TaskId, names: &[String]) -> Result<Vec<u8>, CliError> {
+    let path = format!("/tasks/{task}/files/content");
+    for name in names {
+        match hub.bytes(&path, &[("name", name.clone())]).await {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let names = names.join("` or `");
+    Err(CliError::usage(format!(
+        "the hub has no `{names}` of this task"
+    )))
 }
 
 pub(super) async fn workers(hub: &Hub, args: &WorkersArgs) -> Result<u8, CliError> {

@@ -1,0 +1,97 @@
+//! A hub on the stage, and workers that are connected to it.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use selvedge_testkit::{Browser, Child, TestEnv};
+use serde_json::{Value, json};
+
+/// A hub, and where it listens.
+pub(crate) struct Hub {
+    pub(crate) program: Child,
+    pub(crate) origin: String,
+    token: String,
+}
+
+impl Hub {
+    /// Starts one where tasks may name these agents; the built-in ones where that is empty.
+    pub(crate) fn start(env: &TestEnv, listen: &str, agents: &str) -> Self {
+        let token = env.root().join("token");
+        let mut args = vec!["hub", "--listen", listen];
+        args.extend(["--admin-token-file", token.to_str().unwrap()]);
+        if !agents.is_empty() {
+            args.extend(["--agents", agents]);
+        }
+        let program = env.selvedge(args);
+        let program = program.patience(Duration::from_mins(5)).spawn();
+        program.wait_for_stdout("listening on ");
+        program.wait_for_stdout("\n");
+        let stdout = program.stdout();
+        let mut lines = stdout.lines();
+        let origin = lines.find_map(|line| line.split("listening on ").nth(1));
+        let origin = origin.unwrap().trim().to_owned();
+        Self {
+            program,
+            origin,
+            token: std::fs::read_to_string(&token).unwrap().trim().to_owned(),
+        }
+    }
+
+    /// A worker with a token of its own that may work in the environment's directory; returns once it is
+    /// connected.
+    pub(crate) fn worker(&self, env: &TestEnv, name: &str) -> Child {
+        let made = self.post(
+            "/api/v1/tokens",
+            &json!({ "name": name, "scopes": ["worker"] }),
+        );
+        let token = env.root().join(format!("{name}.token"));
+        std::fs::write(&token, made["token"].as_str().unwrap()).unwrap();
+        let worker = env
+            .selvedge(["worker", "--hub", &self.origin, "--name", name])
+            .arg("--token-file")
+            .arg(token)
+            .arg("--workdir")
+            .arg(env.root().join(name))
+            .arg("--allow-path")
+            .arg(env.work())
+            .patience(Duration::from_mins(5))
+            .spawn();
+        worker.wait_for_stderr("connected");
+        worker
+    }
+
+    /// Submits a task on the wire, as any program would, and gives its id.
+    pub(crate) fn submit(&self, task: &Value) -> String {
+        let answer = self.post("/api/v1/tasks", task);
+        answer["task_id"].as_str().expect("a task").to_owned()
+    }
+
+    /// A browser that came in with the administrator's token.
+    pub(crate) fn enter(&self, env: &TestEnv) -> Browser {
+        let browser = Browser::start(env);
+        browser.go(&self.origin);
+        browser.type_into("#token", &format!("{}\u{e007}", self.token));
+        browser.wait_until("location.pathname === '/' && document.querySelector('h1')");
+        browser
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let host = self.origin.strip_prefix("http://").unwrap();
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        let body = body.to_string();
+        let (token, length) = (&self.token, body.len());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body = answer.split("\r\n\r\n").nth(1).unwrap();
+        serde_json::from_str(body).unwrap_or_else(|_| panic!("no JSON: {answer}"))
+    }
+}

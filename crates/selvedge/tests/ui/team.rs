@@ -1,0 +1,189 @@
+//! Real tasks of a team, from the page: a hub, a worker and a scripted agent, watched, decided and stopped in
+//! a browser that nobody reloads.
+
+use selvedge_testkit::{Browser, TestEnv};
+use serde_json::{Value, json};
+
+use crate::fleet::Hub;
+use crate::stage::{agents, ending, stage, write};
+
+/// A task in the environment's directory, with its own agent and check.
+fn task(env: &TestEnv, description: &str, agent: &str, check: &str) -> Value {
+    json!({
+        "description": description, "workspace": env.work(), "agent": agent, "max_verification_retries": 2,
+        "verification_steps": [{ "type": "command", "target": check }],
+    })
+}
+
+fn is_as_it_was(browser: &Browser) -> bool {
+    browser.script("return window.before === true", &[]) == json!(true)
+}
+
+#[test]
+fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live() {
+    let env = stage();
+    env.write("answer", "40\n");
+    env.commit("An answer");
+    let gate = |name: &str| env.root().join(name).display().to_string();
+    let script = json!([
+        [{ "say": "First I <b>look</b> around." }, { "wait_for_file": gate("go-1") }, write("answer", "41\n"), ending(0.01)],
+        [{ "say": "It must be another number." }, { "wait_for_file": gate("go-2") }, write("answer", "42\n"), ending(0.02)],
+    ]);
+    agents(&env, &[("slow", script)]);
+    let hub = Hub::start(&env, "127.0.0.1:0", "slow");
+    let browser = hub.enter(&env);
+    browser.wait_for_text("#nothing", "No tasks yet");
+    let list = browser.tab();
+    browser.script("window.before = true", &[]);
+    let _worker = hub.worker(&env, "loom");
+    let about = "Write the answer to everything into `answer`";
+    let id = hub.submit(&task(&env, about, "slow", "grep -q 42 answer"));
+    browser.wait_for_text("#tasks", "running");
+    browser.wait_for_text("#tasks", "loom");
+
+    browser.open_tab();
+    browser.go(&format!("{}/tasks/{id}", hub.origin));
+    browser.script("window.before = true", &[]);
+    browser.wait_for_text("#doing", "The agent is at work");
+    browser.wait_for_text("#live", "First I <b>look</b> around.");
+    std::fs::write(gate("go-1"), "").unwrap();
+    browser.wait_for_text("#attempt-1", "0 of 1 checks passed");
+    browser.wait_for_text("#live", "It must be another number.");
+    assert!(!browser.text("#live").contains("look"), "a fresh session");
+    browser.click("#prompt-2 summary");
+    browser.wait_for_text("#prompt-2", "VERIFICATION RETRY 1/2");
+    let watched = browser.tab();
+    browser.open_tab();
+    browser.go(&format!("{}/fleet", hub.origin));
+    browser.wait_for_text("#workers", "1 of 1");
+    browser.wait_for_text("#workers a.go", "Write the answer");
+    browser.look_at(&watched);
+    std::fs::write(gate("go-2"), "").unwrap();
+    browser.wait_for_text(".title .badge", "verified");
+    browser.wait_until("document.querySelector('#prompt-2').open");
+    assert!(is_as_it_was(&browser), "nobody reloaded");
+    assert_eq!(browser.count("#live"), 0, "nobody is at work");
+    let grid = "return [...document.querySelectorAll('.grid tbody td')].map(it => it.className)";
+    assert_eq!(
+        browser.script(grid, &[]),
+        json!(["k-fail", "k-fail", "k-pass"]),
+        "before, first, second"
+    );
+    let costs = browser.text("#costs");
+    assert!(
+        ["$0.0100", "$0.0200", "$0.0300"]
+            .iter()
+            .all(|cost| costs.contains(cost)),
+        "{costs}"
+    );
+
+    browser.look_at(&list);
+    browser.wait_for_text("#tasks", "verified");
+    browser.wait_for_text("#tasks", "2/3 attempts");
+    browser.wait_for_text("#tasks", "$0.0300");
+    assert!(is_as_it_was(&browser), "nobody reloaded");
+    changes_are_shown(&browser, &format!("{}/tasks/{id}", hub.origin));
+    downloads_are_what_they_say(&browser, &format!("{}/tasks/{id}", hub.origin));
+}
+
+/// What each attempt changed, and what stood after it against the start.
+fn changes_are_shown(browser: &Browser, task: &str) {
+    let lines = "return [...document.querySelectorAll('.d-removed .l, .d-added .l')].map(it => it.textContent.replace(/.*: /, ''))";
+    for (place, lines_of) in [
+        ("attempts/1/diff", ["40", "41"]),
+        ("attempts/1/diff?from=start", ["40", "41"]),
+        ("attempts/2/diff", ["41", "42"]),
+        ("attempts/2/diff?from=start", ["40", "42"]),
+        ("diff", ["40", "42"]),
+    ] {
+        browser.go(&format!("{task}/{place}"));
+        browser.wait_until("document.querySelector('.file')");
+        assert_eq!(browser.script(lines, &[]), json!(lines_of), "{place}");
+    }
+}
+
+fn downloads_are_what_they_say(browser: &Browser, task: &str) {
+    let load = "return fetch(arguments[0]).then(async it => [it.status, it.headers.get('content-disposition'), await it.text()])";
+    for (place, extension, says) in [
+        ("download/json", ".json\"", "\"outcome\": \"verified\""),
+        ("download/junit", ".xml\"", "<testsuites"),
+        ("download/sarif", ".sarif\"", "\"version\": \"2.1.0\""),
+        ("download/markdown", ".md\"", "grep -q 42 answer"),
+        ("download/patch", ".patch\"", "+42"),
+        ("attempts/2/diff?as=patch", ".patch\"", "-41"),
+        ("attempts/1/checks/1/raw", ".txt\"", ""),
+    ] {
+        let got = browser.script(load, &[json!(format!("{task}/{place}"))]);
+        assert_eq!(got[0], 200, "{place}: {got}");
+        let disposition = got[1].as_str().unwrap_or_default();
+        assert!(disposition.starts_with("attachment;"), "{place}: {got}");
+        assert!(disposition.ends_with(extension), "{place}: {got}");
+        assert!(got[2].as_str().unwrap().contains(says), "{place}: {got}");
+    }
+}
+
+#[test]
+fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
+    let env = stage();
+    env.write("shop.py", "def add(a, b):\n    return a - b\n");
+    env.commit("A shop");
+    let sly = |extra: &str| {
+        let text = format!("import os\n\ndef add(a, b):\n    os._exit(0)\n{extra}");
+        json!([
+            write("greeting", "hello\n"),
+            write("shop.py", &text),
+            ending(0.03)
+        ])
+    };
+    agents(&env, &[("sly", json!([sly(""), sly("# once more\n")]))]);
+    let hub = Hub::start(&env, "127.0.0.1:0", "sly");
+    let _worker = hub.worker(&env, "loom");
+    let browser = hub.enter(&env);
+    let id = hub.submit(&task(
+        &env,
+        "Greet, and mend the shop",
+        "sly",
+        "test -s greeting",
+    ));
+    browser.wait_for_text("#tasks", "needs review");
+    browser.click("#groups a[data-key=review]");
+    browser.wait_until("location.search === '?state=review'");
+    browser.click("tr.row a.go");
+    browser.wait_for_text("#review", "A person has to decide");
+    browser.wait_for_text("#attempt-1 .guard", "before the checks have judged");
+    browser.type_into("#why", "Do not leave early: <i>add</i> the numbers.");
+    browser.click("#review input[name=retry]");
+    browser.click("#review button[value=reject]");
+    browser.wait_for_text("#attempt-2", "of 2 checks passed");
+    browser.wait_for_text("#review", "A person has to decide");
+    browser.click("#prompt-2 summary");
+    browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
+    browser.type_into("#why", "Good enough for now.");
+    browser.click("#review button[value=accept]");
+    browser.wait_for_text(".title .badge", "verified");
+    assert_eq!(browser.count("#review"), 0);
+    assert!(browser.address().ends_with(&id));
+}
+
+#[test]
+fn a_task_that_is_at_work_is_stopped_from_the_page() {
+    let env = stage();
+    agents(
+        &env,
+        &[(
+            "stubborn",
+            json!([[{ "say": "This takes for ever." }, { "hang": true }]]),
+        )],
+    );
+    let hub = Hub::start(&env, "127.0.0.1:0", "stubborn");
+    let _worker = hub.worker(&env, "loom");
+    let browser = hub.enter(&env);
+    let id = hub.submit(&task(&env, "Count all numbers", "stubborn", "true"));
+    browser.go(&format!("{}/tasks/{id}", hub.origin));
+    browser.wait_for_text("#live", "This takes for ever.");
+    browser.click("#actions form[action$=cancel] button");
+    browser.wait_for_text(".title .badge", "cancelled");
+    browser.wait_for_text("#attempt-1", "no process left");
+    browser.go(&format!("{}/fleet", hub.origin));
+    browser.wait_for_text("#workers", "0 of 1");
+}
