@@ -1,16 +1,8 @@
 //! What people look at on a hub as a whole: a page of its tasks in any order, how many stand how, and the
-//! small facts of runs that statistics are made of. A database that has nothing better answers from its
-//! lists: rightly, and slowly.
-
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+//! small facts of runs that statistics are made of.
 
 use selvedge_core::fleet::TaskState;
 use selvedge_core::model::{Outcome, TaskId};
-
-use super::error::HubStoreError;
-use super::rows::{ListFilter, TaskView};
-use super::traits::Queue;
 
 /// In which order tasks are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,84 +76,3 @@ pub type NewFacts = (TaskId, u64, String);
 
 /// What a task without an agent's name is listed under.
 pub(crate) const NO_AGENT: &str = "default";
-
-const ROWS: usize = 1_000;
-
-/// All tasks of a tenant.
-pub(crate) async fn all<Q: Queue + ?Sized>(
-    queue: &Q,
-    tenant: &str,
-) -> Result<Vec<TaskView>, HubStoreError> {
-    let mut all: Vec<TaskView> = Vec::new();
-    loop {
-        let filter = ListFilter {
-            tenant: Some(tenant.to_owned()),
-            before: all.last().map(|view| view.row.task_id),
-            ..ListFilter::default()
-        };
-        let page = queue.tasks(filter, ROWS).await?;
-        all.extend(page.tasks);
-        if !page.more {
-            return Ok(all);
-        }
-    }
-}
-
-fn agent(view: &TaskView) -> &str {
-    view.agent.as_deref().unwrap_or(NO_AGENT)
-}
-
-fn kind(view: &TaskView) -> Kind {
-    (view.row.lease.state, view.row.lease.outcome)
-}
-
-fn lets_through(filter: &BoardFilter, view: &TaskView) -> bool {
-    let named = filter.agent.as_ref().is_none_or(|it| it == agent(view));
-    let found = filter.text.as_ref().is_none_or(|text| {
-        let text = text.to_ascii_lowercase();
-        let place = view.place.as_deref().unwrap_or_default();
-        [&view.title, place, &view.row.task_id.to_string()]
-            .iter()
-            .any(|it| it.to_ascii_lowercase().contains(&text))
-    });
-    named && found
-}
-
-/// Counts what a list of all shows.
-pub(crate) fn census(all: &[TaskView], filter: &BoardFilter) -> Census {
-    let mut kinds: BTreeMap<String, (Kind, u64)> = BTreeMap::new();
-    for view in all.iter().filter(|view| lets_through(filter, view)) {
-        let kind = kind(view);
-        let (_, count) = kinds.entry(format!("{kind:?}")).or_insert((kind, 0));
-        *count += 1;
-    }
-    let mut agents: Vec<String> = all.iter().map(|view| agent(view).to_owned()).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    Census {
-        kinds: kinds.into_values().collect(),
-        agents,
-        all: all.len() as u64,
-    }
-}
-
-/// Cuts a page out of a list of all.
-pub(crate) fn page(all: Vec<TaskView>, filter: &BoardFilter, page: &BoardPage) -> Vec<TaskView> {
-    let wanted = |view: &TaskView| {
-        let kinds = page.kinds.as_ref();
-        lets_through(filter, view) && kinds.is_none_or(|kinds| kinds.contains(&kind(view)))
-    };
-    let mut rows: Vec<TaskView> = all.into_iter().filter(wanted).collect();
-    rows.sort_by_key(|view| Reverse(view.row.task_id));
-    match page.order {
-        ListOrder::Newest => {}
-        ListOrder::Oldest => rows.reverse(),
-        ListOrder::Lately => rows.sort_by_key(|view| Reverse(view.row.updated_at)),
-        ListOrder::Dearest => rows.sort_by_key(|view| Reverse(view.cost.micro_usd)),
-        ListOrder::Tokens => rows
-            .sort_by_key(|view| Reverse(view.cost.tokens_in.saturating_add(view.cost.tokens_out))),
-        ListOrder::Attempts => rows.sort_by_key(|view| Reverse(view.row.lease.last_run)),
-    }
-    let rows = rows.into_iter().skip(page.skip);
-    rows.take(page.limit).collect()
-}

@@ -10,7 +10,7 @@ use selvedge_core::model::TaskId;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::board::{self, BoardFilter, BoardPage, Census, FactLine, NewFacts};
+use super::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
 use super::change::{Change, JournalLine, Verdict};
 use super::error::HubStoreError;
 use super::rows::{
@@ -50,41 +50,16 @@ pub trait Queue: Send + Sync {
     /// A page of tasks, the newest first.
     fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage>;
     /// A page of tasks as people look at them, in any order.
-    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>> {
-        Box::pin(async move {
-            let all = board::all(self, &filter.tenant).await?;
-            Ok(board::page(all, &filter, &page))
-        })
-    }
+    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>>;
     /// How many tasks stand how.
-    fn census(&self, filter: BoardFilter) -> Answered<'_, Census> {
-        Box::pin(async move {
-            let all = board::all(self, &filter.tenant).await?;
-            Ok(board::census(&all, &filter))
-        })
-    }
-    /// How long the first attempts of a tenant's latest tasks were waited for, in milliseconds; at most
-    /// so many, none where that is not known.
-    fn waits(&self, _tenant: String, _limit: usize) -> Answered<'_, Vec<i64>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
+    fn census(&self, filter: BoardFilter) -> Answered<'_, Census>;
+    /// How long the first attempts of a tenant's latest tasks were waited for, in milliseconds: the latest
+    /// first, at most so many.
+    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>>;
     /// All runs of a tenant that have a journal, with what is kept of each for statistics.
-    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>> {
-        Box::pin(async move {
-            let all = board::all(self, &tenant).await?;
-            let told = all.iter().filter(|view| view.row.event_seq > 0);
-            let line = |view: &TaskView| FactLine {
-                task_id: view.row.task_id,
-                event_seq: view.row.event_seq,
-                kept: None,
-            };
-            Ok(told.map(line).collect())
-        })
-    }
-    /// Keeps facts of runs: a cache, which a database may do without.
-    fn keep_facts(&self, _facts: Vec<NewFacts>) -> Answered<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
+    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>>;
+    /// Keeps facts of runs, and forgets those of shorter journals. They can be made again.
+    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()>;
     /// The hub's log of a task, after a line.
     fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>>;
     /// Numbers over everything.

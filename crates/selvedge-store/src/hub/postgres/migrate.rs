@@ -8,6 +8,7 @@ use crate::hub::error::HubStoreError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
     include_str!("migrations/002_plans.sql"),
+    include_str!("migrations/003_facts.sql"),
 ];
 
 /// Brings the schema to what this program knows; another hub that starts at the same time waits.

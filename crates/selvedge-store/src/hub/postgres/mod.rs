@@ -7,6 +7,7 @@
 
 mod address;
 mod blobs;
+mod board;
 mod changes;
 mod claims;
 mod columns;

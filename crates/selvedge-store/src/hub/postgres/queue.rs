@@ -5,7 +5,8 @@ use selvedge_core::model::TaskId;
 use super::PostgresHub;
 use super::claims::{Claim, Claimed};
 use super::columns::{self, Cells, NOW, ROW, SUMS, VIEW};
-use super::{forget, list};
+use super::{board, forget, list};
+use crate::hub::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
 use crate::hub::change::{Change, Verdict};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{
@@ -83,6 +84,26 @@ impl Queue for PostgresHub {
 
     fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage> {
         Box::pin(list::page(self, filter, limit))
+    }
+
+    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>> {
+        Box::pin(board::page(self, filter, page))
+    }
+
+    fn census(&self, filter: BoardFilter) -> Answered<'_, Census> {
+        Box::pin(board::census(self, filter))
+    }
+
+    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>> {
+        Box::pin(board::waits(self, tenant, limit))
+    }
+
+    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>> {
+        Box::pin(board::facts(self, tenant))
+    }
+
+    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()> {
+        Box::pin(board::keep(self, facts))
     }
 
     fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {

@@ -6,8 +6,6 @@
 
 mod blobs;
 mod board;
-#[cfg(test)]
-mod board_tests;
 mod clock;
 pub(super) mod columns;
 mod desk;

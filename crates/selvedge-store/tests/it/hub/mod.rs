@@ -8,6 +8,7 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
+mod board;
 mod kept;
 mod migrations;
 mod plans;
@@ -47,6 +48,9 @@ over_both!(
     queue::a_report_is_told_once,
     queue::lists_are_narrowed_paged_and_counted,
     plans::a_plan_is_the_hubs_alone_until_it_is_over,
+    board::pages_and_counts_are_those_of_a_list_of_everything,
+    board::waits_are_those_of_the_latest_that_began,
+    board::facts_are_kept_and_never_replaced_by_earlier_ones,
     kept::blobs_are_resumed_and_proved,
     kept::tokens_are_found_by_their_hash_alone,
     kept::what_is_past_its_time_goes_and_tombstones_stay,

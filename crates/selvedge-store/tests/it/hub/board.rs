@@ -1,0 +1,245 @@
+//! What people look at: pages in any order and counts, held against the same cut out of a list of
+//! everything; waits; and facts that are kept.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use selvedge_core::fleet::{CostEntry, TaskState};
+use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
+use selvedge_store::hub::{
+    BoardFilter, BoardPage, Census, Change, FactLine, HubStore, ListFilter, ListOrder, NewTask,
+    Step, TaskView,
+};
+
+use super::stage::{Stage, complete, entry, report, task, want};
+
+const TENANT: &str = "default";
+const TASKS: u32 = 66;
+
+fn one(number: u32) -> NewTask {
+    let half = if number.is_multiple_of(2) {
+        "Login"
+    } else {
+        "cart"
+    };
+    let mut new = task(number.into(), 0, &[]);
+    new.title = format!("Task {number} of {half}");
+    new.agent = (!number.is_multiple_of(3)).then(|| format!("agent-{}", number % 3));
+    new.place = number
+        .is_multiple_of(5)
+        .then(|| "https://example.org/LOGIN.git".to_owned());
+    if number % 11 == 10 {
+        "theirs".clone_into(&mut new.tenant);
+    }
+    new
+}
+
+/// Some tasks of several kinds: those that wait, those at work, and those that are over, with what they cost.
+async fn filled(stage: &Stage) -> std::sync::Arc<dyn HubStore> {
+    let store = stage.open().await;
+    for number in 0..TASKS {
+        store.submit(one(number)).await.unwrap();
+    }
+    let granted = store.grant(vec![want("loom", 40, &[])]).await.unwrap();
+    assert_eq!(granted.len(), 40);
+    for (number, granted) in (0_u64..).zip(&granted) {
+        if number % 4 == 0 {
+            continue;
+        }
+        let mut steps = vec![Step::Begin(1)];
+        if number % 4 > 1 {
+            steps.extend([report(1, "{}"), complete("once")]);
+        }
+        for (seq, step) in (1..).zip(steps) {
+            let Change::Entry(mut change) = entry(granted, seq, step) else {
+                unreachable!("an entry")
+            };
+            let usage = Usage {
+                input: number * 13 % 29,
+                output: number % 3,
+                ..Usage::default()
+            };
+            change.header.costs = vec![CostEntry {
+                run_number: 1,
+                call_id: format!("call-{seq}"),
+                cost: Cost {
+                    micro_usd: (number % 5 > 0).then_some(MicroUsd(number * 31 % 17)),
+                    source: CostSource::Reported,
+                },
+                usage,
+                model: None,
+            }];
+            let task = granted.row.task_id;
+            store.change(task, Change::Entry(change)).await.unwrap();
+        }
+    }
+    store
+}
+
+async fn all(store: &dyn HubStore) -> Vec<TaskView> {
+    let filter = ListFilter {
+        tenant: Some(TENANT.to_owned()),
+        ..ListFilter::default()
+    };
+    store.tasks(filter, 1_000).await.unwrap().tasks
+}
+
+fn agent(view: &TaskView) -> &str {
+    view.agent.as_deref().unwrap_or("default")
+}
+
+fn kind(view: &TaskView) -> (TaskState, Option<Outcome>) {
+    (view.row.lease.state, view.row.lease.outcome)
+}
+
+fn lets_through(filter: &BoardFilter, view: &TaskView) -> bool {
+    let named = filter.agent.as_ref().is_none_or(|it| it == agent(view));
+    let found = filter.text.as_ref().is_none_or(|text| {
+        let text = text.to_lowercase();
+        let place = view.place.as_deref().unwrap_or_default();
+        [&view.title, place, &view.row.task_id.to_string()]
+            .iter()
+            .any(|it| it.to_lowercase().contains(&text))
+    });
+    named && found
+}
+
+fn counted(all: &[TaskView], filter: &BoardFilter) -> Census {
+    let mut kinds = BTreeMap::new();
+    for view in all.iter().filter(|view| lets_through(filter, view)) {
+        let (_, count) = kinds
+            .entry(format!("{:?}", kind(view)))
+            .or_insert((kind(view), 0));
+        *count += 1;
+    }
+    let mut agents: Vec<String> = all.iter().map(|view| agent(view).to_owned()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    Census {
+        kinds: kinds.into_values().collect(),
+        agents,
+        all: all.len() as u64,
+    }
+}
+
+fn cut(all: &[TaskView], filter: &BoardFilter, page: &BoardPage) -> Vec<TaskView> {
+    let wanted = |view: &&TaskView| {
+        let kinds = page.kinds.as_ref();
+        lets_through(filter, view) && kinds.is_none_or(|kinds| kinds.contains(&kind(view)))
+    };
+    let mut rows: Vec<TaskView> = all.iter().filter(wanted).cloned().collect();
+    rows.sort_by_key(|view| Reverse(view.row.task_id));
+    match page.order {
+        ListOrder::Newest => {}
+        ListOrder::Oldest => rows.reverse(),
+        ListOrder::Lately => rows.sort_by_key(|view| Reverse(view.row.updated_at)),
+        ListOrder::Dearest => rows.sort_by_key(|view| Reverse(view.cost.micro_usd)),
+        ListOrder::Tokens => {
+            rows.sort_by_key(|view| Reverse(view.cost.tokens_in + view.cost.tokens_out));
+        }
+        ListOrder::Attempts => rows.sort_by_key(|view| Reverse(view.row.lease.last_run)),
+    }
+    rows.into_iter().skip(page.skip).take(page.limit).collect()
+}
+
+pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: Stage) {
+    let store = filled(&stage).await;
+    let all = all(store.as_ref()).await;
+    assert_eq!(all.len(), 60);
+    let text = |text: &str| Some(text.to_owned());
+    for (agent, text) in [
+        (None, None),
+        (text("default"), None),
+        (text("agent-1"), text("lOgIn")),
+        (None, text(&all[7].row.task_id.to_string()[20..])),
+        (None, text("nothing like it %_")),
+    ] {
+        let filter = BoardFilter {
+            tenant: TENANT.to_owned(),
+            agent,
+            text,
+        };
+        let mut census = store.census(filter.clone()).await.unwrap();
+        census.kinds.sort_by_key(|(kind, _)| format!("{kind:?}"));
+        assert_eq!(census, counted(&all, &filter), "{filter:?}");
+        for order in [
+            ListOrder::Newest,
+            ListOrder::Oldest,
+            ListOrder::Lately,
+            ListOrder::Dearest,
+            ListOrder::Tokens,
+            ListOrder::Attempts,
+        ] {
+            let kinds = vec![
+                (TaskState::Queued, None),
+                (TaskState::Succeeded, Some(Outcome::Verified)),
+            ];
+            for (kinds, skip) in [(None, 0), (None, 37), (Some(kinds), 3), (Some(vec![]), 0)] {
+                let page = BoardPage {
+                    kinds,
+                    order,
+                    skip,
+                    limit: 20,
+                };
+                let shown = store.board(filter.clone(), page.clone()).await.unwrap();
+                assert_eq!(shown, cut(&all, &filter, &page), "{filter:?} {page:?}");
+            }
+        }
+    }
+}
+
+pub(super) async fn waits_are_those_of_the_latest_that_began(stage: Stage) {
+    let store = filled(&stage).await;
+    let began = all(store.as_ref()).await;
+    let began = began.iter().filter(|view| view.row.lease.last_run > 0);
+    let began = began.count();
+    let waits = store.waits(TENANT.to_owned(), 1_000).await.unwrap();
+    assert_eq!(waits.len(), began);
+    assert!(waits.iter().all(|wait| *wait >= 0), "{waits:?}");
+    assert_eq!(store.waits(TENANT.to_owned(), 3).await.unwrap(), waits[..3]);
+    let nobody = store.waits("nobody".to_owned(), 3).await.unwrap();
+    assert!(nobody.is_empty(), "{nobody:?}");
+}
+
+pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: Stage) {
+    let store = stage.open().await;
+    for number in 0..2 {
+        store.submit(one(number)).await.unwrap();
+    }
+    let lines = store.facts(TENANT.to_owned()).await.unwrap();
+    assert_eq!(lines, [], "what has no journal has no facts");
+    let granted = store.grant(vec![want("loom", 2, &[])]).await.unwrap();
+    for granted in &granted {
+        let Change::Entry(mut change) = entry(granted, 1, Step::Begin(1)) else {
+            unreachable!("an entry")
+        };
+        change.header.events = vec![
+            serde_json::json!({ "seq": 1 }),
+            serde_json::json!({ "seq": 2 }),
+        ];
+        let task = granted.row.task_id;
+        store.change(task, Change::Entry(change)).await.unwrap();
+    }
+    let line = |number: u32, kept: Option<(u64, &str)>| FactLine {
+        task_id: one(number).task_id,
+        event_seq: 2,
+        kept: kept.map(|(seq, body)| (seq, body.to_owned())),
+    };
+    let lines = async || store.facts(TENANT.to_owned()).await.unwrap();
+    assert_eq!(lines().await, [line(0, None), line(1, None)]);
+    let keep = async |of: &[(u32, u64, &str)]| {
+        let of = of.iter();
+        let of = of.map(|(number, seq, body)| (one(*number).task_id, *seq, (*body).to_owned()));
+        store.keep_facts(of.collect()).await.unwrap();
+    };
+    keep(&[(0, 1, "one"), (0, 2, "two\0"), (40, 1, "of nobody")]).await;
+    keep(&[(0, 1, "one")]).await;
+    let two = lines().await.remove(0).kept.unwrap();
+    assert!(two.0 == 2 && two.1.starts_with("two"), "{two:?}");
+    keep(&[(0, 2, "two again")]).await;
+    assert_eq!(
+        lines().await,
+        [line(0, Some((2, "two again"))), line(1, None)]
+    );
+    assert_eq!(store.facts("theirs".to_owned()).await.unwrap(), []);
+}
