@@ -9,6 +9,7 @@
 
 pub mod changes;
 pub mod charts;
+pub mod command;
 pub mod grid;
 mod pages;
 pub mod reading;

@@ -8,7 +8,7 @@ use super::place::Source;
 use super::tree::{Node, Value};
 
 /// The agent that `--agent-cmd` makes.
-const AGENT_OF_FLAG: &str = "command";
+pub const AGENT_OF_FLAG: &str = "command";
 
 /// What the command line said, as it was typed. Values are judged with all the others, so that
 /// `--timeout 5` and `timeout = 5` are answered alike.

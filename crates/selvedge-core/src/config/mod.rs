@@ -26,7 +26,7 @@ mod tests;
 
 pub use diagnostic::{ConfigError, Diagnostic};
 pub use environment::PREFIX as ENVIRONMENT_PREFIX;
-pub use flags::Flags;
+pub use flags::{AGENT_OF_FLAG, Flags};
 pub use layer::Layer;
 pub use place::{FileOwner, Origin, Place, Source};
 pub use resolve::{Resolved, resolve};

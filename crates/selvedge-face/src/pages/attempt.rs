@@ -33,7 +33,9 @@ pub(super) struct AttemptView {
     pub(super) correction: Option<String>,
     pub(super) has_diff: bool,
     pub(super) is_later: bool,
+    /// How its tree is had again: from its patch against the start, where the trees are elsewhere.
     pub(super) restore: Option<String>,
+    pub(super) has_patch: bool,
     pub(super) processes: String,
     /// What stood around the agent, and around the checks.
     pub(super) walls: Vec<(&'static str, String)>,
@@ -68,7 +70,13 @@ const LAST_WORDS: usize = 1500;
 const TOOLS: usize = 40;
 
 impl AttemptView {
-    pub(super) fn new(attempt: &Attempt, run: &Run, last: u32, now: Timestamp) -> Self {
+    pub(super) fn new(
+        attempt: &Attempt,
+        run: &Run,
+        last: u32,
+        on_hub: bool,
+        now: Timestamp,
+    ) -> Self {
         let number = attempt.run_number;
         let session = attempt.session.as_ref();
         let (what, class) = outcome(attempt);
@@ -108,10 +116,14 @@ impl AttemptView {
             correction: attempt.prompt.correction.as_deref().map(visible),
             has_diff: attempt.from_tree.is_some() && attempt.tree.is_some(),
             is_later: number > 1,
-            restore: attempt
-                .tree
-                .as_ref()
-                .map(|_| format!("selvedge restore {short} --attempt {number}")),
+            restore: attempt.tree.as_ref().map(|_| {
+                if on_hub {
+                    format!("git apply selvedge-{short}-attempt-{number}-since-start.patch")
+                } else {
+                    format!("selvedge restore {short} --attempt {number}")
+                }
+            }),
+            has_patch: on_hub && attempt.tree.is_some(),
             processes: session.map_or_else(String::new, processes),
             walls: walls(attempt),
         }

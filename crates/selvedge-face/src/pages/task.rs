@@ -33,7 +33,7 @@ pub(crate) struct TaskPage {
     facts: Vec<(String, String)>,
     created: When,
     updated: When,
-    command_line: Option<String>,
+    commands: Vec<(&'static str, String)>,
     rights: crate::reading::Rights,
     review: Option<String>,
     grid: Grid,
@@ -49,6 +49,8 @@ pub(crate) struct TaskPage {
     unknown: String,
     aside: Vec<String>,
     has_run: bool,
+    /// Whether what was verified can be had in the forms that others read.
+    has_reports: bool,
     has_trees: bool,
     part_of: Option<(String, String)>,
     timeline: Vec<SpanView>,
@@ -90,7 +92,11 @@ impl TaskPage {
             facts: facts(task),
             created: When::of(row.created_at, now),
             updated: When::of(row.updated_at, now),
-            command_line: task.command_line.as_deref().map(visible),
+            commands: task
+                .commands
+                .iter()
+                .map(|(does, command)| (*does, visible(command)))
+                .collect(),
             rights: task.rights,
             review: None,
             grid: Grid::default(),
@@ -106,6 +112,7 @@ impl TaskPage {
             unknown: visible(&task.unknown.join(", ")),
             aside: Vec::new(),
             has_run: false,
+            has_reports: false,
             has_trees: false,
             part_of: None,
             timeline: Vec::new(),
@@ -133,20 +140,23 @@ impl TaskPage {
         let open = run.open_attempt().map_or(0, |attempt| attempt.run_number);
         self.live_attempt = open;
         let last = run.attempts.last().map_or(0, |attempt| attempt.run_number);
+        let on_hub = self.frame.has_fleet;
         self.attempts = run
             .attempts
             .iter()
-            .map(|attempt| AttemptView::new(attempt, run, last, now))
+            .map(|attempt| AttemptView::new(attempt, run, last, on_hub, now))
             .collect();
         self.calls = calls(run);
         self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
         self.warnings = run.warnings().iter().map(|it| visible(it)).collect();
         let short = run.run_id.short();
-        let aside = run.rescued.iter();
+        // What was put aside on a worker's machine is out of reach.
+        let aside = run.rescued.iter().filter(|_| !on_hub);
         self.aside = aside
             .map(|tree| format!("selvedge restore {short} --tree {tree}"))
             .collect();
         self.has_run = true;
+        self.has_reports = true;
         self.has_trees = run.start_tree.is_some();
         let part = run.spec.part_of.as_ref();
         self.part_of = part.map(|it| (it.plan.to_string(), line(&it.subtask, 60)));
@@ -158,6 +168,7 @@ impl TaskPage {
         let (_, reason) = plan.conclusion(&results);
         self.reason = visible(&reason);
         self.review = plan.review.as_deref().map(visible);
+        self.has_reports = true;
         self.total = format!("{} · {}", cost(plan.cost()), tokens(&plan.usage()));
         let parts = plan.subtasks().map(|(subtask, part)| {
             let run = part.run_id.and_then(|id| runs.get(&id));

@@ -191,8 +191,8 @@ pub struct Task {
     pub facts: Vec<(String, String)>,
     /// What can be done with it now.
     pub rights: Rights,
-    /// The same on a command line.
-    pub command_line: Option<String>,
+    /// What can be done with it on a command line: what that does, and the line.
+    pub commands: Vec<(&'static str, String)>,
     /// What the agent of an open attempt does.
     pub live: Live,
     /// What is known of its sandbox beside what each attempt tells, in words; may be empty.

@@ -15,7 +15,7 @@ const LONGEST: usize = 4000;
 /// The fields of a form that is the visitor's own, and theirs to send.
 fn allowed(inside: &Inside, sent: Sent) -> Result<Fields, Response> {
     let fields = fields(sent);
-    let refuse = |why: &str| trouble(Some(&inside.visitor), &Trouble::Refused(why.to_owned()));
+    let refuse = |why: &str| trouble(Some(inside), &Trouble::Refused(why.to_owned()));
     if !inside.made(&fields.csrf) {
         return Err(refuse("the form was made for somebody else, or is too old"));
     }
@@ -28,7 +28,7 @@ fn allowed(inside: &Inside, sent: Sent) -> Result<Fields, Response> {
 fn done(inside: &Inside, id: &str, done: Result<String, Trouble>) -> Page {
     match done {
         Ok(_) => Ok(see(&format!("/tasks/{id}"))),
-        Err(error) => Err(trouble(Some(&inside.visitor), &error)),
+        Err(error) => Err(trouble(Some(inside), &error)),
     }
 }
 
@@ -39,7 +39,7 @@ fn name(inside: &Inside, id: String) -> Result<String, Response> {
         return Ok(id);
     }
     let error = Trouble::NotFound("that is no task's name".to_owned());
-    Err(trouble(Some(&inside.visitor), &error))
+    Err(trouble(Some(inside), &error))
 }
 
 /// `POST /tasks/{id}/review`.
@@ -57,11 +57,11 @@ pub(super) async fn review(
         "reject" if !reason.is_empty() => false,
         "reject" => {
             let error = Trouble::Refused("say why you reject it: the reason is kept".to_owned());
-            return Err(trouble(Some(&inside.visitor), &error));
+            return Err(trouble(Some(&inside), &error));
         }
         _ => {
             let error = Trouble::Refused("neither accepted nor rejected".to_owned());
-            return Err(trouble(Some(&inside.visitor), &error));
+            return Err(trouble(Some(&inside), &error));
         }
     };
     let decision = Decision {
@@ -100,6 +100,6 @@ pub(super) async fn retry(
             let new = name(&inside, new)?;
             Ok(see(&format!("/tasks/{new}")))
         }
-        Err(error) => Err(trouble(Some(&inside.visitor), &error)),
+        Err(error) => Err(trouble(Some(&inside), &error)),
     }
 }

@@ -24,6 +24,8 @@ use crate::reading::Visitor;
 #[derive(Debug, Clone)]
 pub(super) struct Inside {
     pub(super) visitor: Visitor,
+    /// Whether there are machines to look at.
+    pub(super) has_fleet: bool,
     /// What the tokens of this visitor's forms are made from; never on a page itself.
     csrf: String,
     cookie: String,
@@ -84,6 +86,7 @@ async fn inside(face: &Face, headers: &HeaderMap, from: IpAddr) -> Option<Inside
     let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
     Some(Inside {
         visitor,
+        has_fleet: face.has_fleet,
         csrf,
         cookie,
     })

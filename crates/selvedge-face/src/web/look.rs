@@ -33,7 +33,7 @@ fn said<T: Default>(asked: Asked<T>) -> T {
 
 /// A trouble on its page.
 pub(super) fn on_page(inside: &Inside) -> impl Fn(Trouble) -> Response {
-    |error| trouble(Some(&inside.visitor), &error)
+    |error| trouble(Some(inside), &error)
 }
 
 /// The frame of a page that tells news.
@@ -50,7 +50,7 @@ async fn living(
     Ok(Frame {
         live,
         pulse,
-        ..frame(face, inside, title, here)
+        ..frame(inside, title, here)
     })
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn task(
     let frame = Frame {
         live: format!("/events?task={}", task.row.id),
         pulse: pulse.map_err(on_page(&inside))?,
-        ..frame(&face, &inside, &title, Here::Tasks)
+        ..frame(&inside, &title, Here::Tasks)
     };
     let live = live(&face, &task).await;
     let shown = TaskPage::new(frame, &task, live, Timestamp::now());
@@ -191,7 +191,7 @@ pub(super) async fn attempt_diff(
         other: vec![other, all],
         raw,
     };
-    Ok(show_diff(&face, &inside, &task, shown, &diff))
+    Ok(show_diff(&inside, &task, shown, &diff))
 }
 
 /// `GET /tasks/{id}/diff`.
@@ -214,7 +214,7 @@ pub(super) async fn whole_diff(
         other: each.collect(),
         raw: format!("/tasks/{id}/download/patch"),
     };
-    Ok(show_diff(&face, &inside, &task, shown, &diff))
+    Ok(show_diff(&inside, &task, shown, &diff))
 }
 
 /// Which diff is shown, and where the others are.
@@ -224,10 +224,10 @@ struct Shown {
     raw: String,
 }
 
-fn show_diff(face: &Face, inside: &Inside, task: &Task, shown: Shown, diff: &Diff) -> Response {
+fn show_diff(inside: &Inside, task: &Task, shown: Shown, diff: &Diff) -> Response {
     let id = &task.row.id;
     let back = (format!("/tasks/{id}"), line(&task.row.description, 80));
-    let frame = frame(face, inside, &shown.heading, Here::Tasks);
+    let frame = frame(inside, &shown.heading, Here::Tasks);
     let shown = DiffPage::new(frame, shown.heading, back, shown.other, shown.raw, diff);
     page(StatusCode::OK, &shown)
 }
@@ -249,7 +249,7 @@ pub(super) async fn stats(
     let facts = facts.map_err(on_page(&inside))?;
     let since = Since::days(days, Timestamp::now());
     let figures = Figures::of(&facts, since, &TimeZone::system());
-    let frame = frame(&face, &inside, "What the loop buys", Here::Stats);
+    let frame = frame(&inside, "What the loop buys", Here::Stats);
     let shown = StatsPage::new(frame, &figures, days);
     Ok(page(StatusCode::OK, &shown))
 }

@@ -19,7 +19,7 @@ use super::look::{find, on_page, run_of};
 use super::respond::{Page, frame, page};
 use super::{Face, Shared, VERSION};
 use crate::pages::{Here, OutputPage, Which, range};
-use crate::reading::{Between, Diff, Slice, Task, Trouble};
+use crate::reading::{Between, Diff, Slice, Story, Task, Trouble};
 use crate::text::line;
 
 #[derive(Debug, Default, Deserialize)]
@@ -120,7 +120,7 @@ async fn paged(face: &Face, inside: &Inside, id: &str, wanted: Wanted, number: N
         ),
         left_out: stored.output.left_out,
     };
-    let frame = frame(face, inside, &stored.heading, Here::Tasks);
+    let frame = frame(inside, &stored.heading, Here::Tasks);
     let shown = OutputPage::new(frame, which, number, &slice);
     Ok(page(StatusCode::OK, &shown))
 }
@@ -242,24 +242,42 @@ pub(super) async fn download(
     Extension(inside): Extension<Inside>,
     Path((id, form)): Path<(String, String)>,
 ) -> Page {
+    let none = || {
+        let error = Trouble::NotFound("there is no such form".to_owned());
+        on_page(&inside)(error)
+    };
     let task = find(&face, &inside, &id).await?;
-    let run = run_of(&inside, &task)?;
     let name = task.row.short.clone();
     if form == "patch" {
+        let run = run_of(&inside, &task)?;
         let diff = face.reading.diff(&task, run.run_id, Between::Whole).await;
         let diff = diff.map_err(on_page(&inside))?;
         return patch(&inside, &format!("{name}.patch"), diff);
     }
-    let account = Account::of_run(run);
+    let (account, workspace, result) = match &task.story {
+        Story::Untold => {
+            let error = Trouble::NotFound("it has not begun".to_owned());
+            return Err(on_page(&inside)(error));
+        }
+        Story::Run(run) => {
+            let result = serde_json::to_string_pretty(&run.result());
+            (Account::of_run(run), &run.spec.workspace, result)
+        }
+        Story::Plan { plan, runs } => {
+            let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
+            let result = serde_json::to_string_pretty(&plan.result(&results));
+            let account = Account::of_plan(plan, runs);
+            (account, &plan.spec.workspace, result)
+        }
+    };
     let places = Places {
-        repository: &run.spec.workspace,
-        workspace: &run.spec.workspace,
+        repository: workspace,
+        workspace,
         exists: &|_: &FilePath| false,
     };
     let (kind, text) = match form.as_str() {
         "json" => {
-            let json = serde_json::to_string_pretty(&run.result());
-            let json = json.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
+            let json = result.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
             ("application/json", json + "\n")
         }
         "junit" => ("application/xml", export::junit(&account)),
@@ -268,10 +286,7 @@ pub(super) async fn download(
             export::sarif(&account, &places, VERSION),
         ),
         "markdown" => ("text/markdown", export::markdown(&account)),
-        _ => {
-            let error = Trouble::NotFound("there is no such form".to_owned());
-            return Err(on_page(&inside)(error));
-        }
+        _ => return Err(none()),
     };
     let extension = match form.as_str() {
         "junit" => "xml",

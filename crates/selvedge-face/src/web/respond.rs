@@ -7,9 +7,9 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::{Face, door};
+use super::door;
 use crate::pages::{Frame, Here, TroublePage};
-use crate::reading::{Trouble, Visitor};
+use crate::reading::Trouble;
 use crate::text::visible;
 
 /// A page that came out, or a trouble on a page of its own.
@@ -24,16 +24,16 @@ pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
 }
 
 /// The frame of a page for somebody who is in.
-pub(super) fn frame(face: &Face, inside: &door::Inside, title: &str, here: Here) -> Frame {
+pub(super) fn frame(inside: &door::Inside, title: &str, here: Here) -> Frame {
     Frame {
         csrf: inside.form_token(),
-        has_fleet: face.has_fleet,
+        has_fleet: inside.has_fleet,
         ..Frame::new(title, here, Some(&inside.visitor))
     }
 }
 
 /// Says what happened, and what to do now.
-pub(super) fn trouble(visitor: Option<&Visitor>, trouble: &Trouble) -> Response {
+pub(super) fn trouble(inside: Option<&door::Inside>, trouble: &Trouble) -> Response {
     let (status, title, advice) = match trouble {
         Trouble::NotFound(_) => (
             StatusCode::NOT_FOUND,
@@ -52,7 +52,10 @@ pub(super) fn trouble(visitor: Option<&Visitor>, trouble: &Trouble) -> Response 
         ),
     };
     let trouble = TroublePage {
-        frame: Frame::new(title, Here::Nowhere, visitor),
+        frame: inside.map_or_else(
+            || Frame::new(title, Here::Nowhere, None),
+            |inside| frame(inside, title, Here::Nowhere),
+        ),
         what: visible(&trouble.to_string()),
         advice,
     };

@@ -16,7 +16,7 @@ use crate::hub::Hub;
 /// The dashboard, to be merged with [`app`](crate::app).
 pub fn dashboard(hub: &Arc<Hub>) -> Router {
     router(Face {
-        reading: Arc::new(reading::HubReading(Arc::clone(hub))),
+        reading: Arc::new(reading::HubReading::new(Arc::clone(hub))),
         gate: Arc::new(gate::ByToken(Arc::clone(hub))),
         hosts: Hosts::These(hub.settings().hosts.clone()),
         has_fleet: true,

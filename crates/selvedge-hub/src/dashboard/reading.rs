@@ -1,18 +1,21 @@
 //! The hub's store as the dashboard asks it. Nothing of another tenant's is ever found.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
 use selvedge_core::fleet::{TaskState, attempt_patch, patch_since_start, whole_patches};
 use selvedge_core::lease::Review;
 use selvedge_core::model::{OutputRef, RunId, Task as Asked, TaskId};
+use selvedge_face::command::submit_again;
 use selvedge_face::reading::{
     Answer, Between, Decision, Diff, Fleet, Live, Reading, Rights, Slice, Story, Task, TaskQuery,
     Tasks, Trouble, Visitor,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::hub::{Change, HubStoreError, Identity, TaskView};
+use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use super::board;
@@ -24,8 +27,16 @@ use crate::hub::Hub;
 use crate::problem::Refused;
 use crate::review;
 
+/// How long the sums over everything are taken for those of now, by all who look. Each page that is open asks
+/// for news twice a second, and a sum reads every task; what this hub itself changed is known at once besides.
+const SUMS: Duration = Duration::from_secs(1);
+
 /// A hub.
-pub(super) struct HubReading(pub(super) Arc<Hub>);
+pub(super) struct HubReading {
+    hub: Arc<Hub>,
+    /// The sums over everything in a word, and when they were made.
+    sums: Mutex<Option<(Instant, String)>>,
+}
 
 pub(super) fn failed(error: HubStoreError) -> Trouble {
     Trouble::failed(error)
@@ -36,22 +47,53 @@ fn no_task() -> Trouble {
 }
 
 impl HubReading {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        Self {
+            hub,
+            sums: Mutex::default(),
+        }
+    }
+
+    /// Another word once anything changed, here or at another hub over the same store.
+    async fn everything(&self) -> Result<String, Trouble> {
+        // Held while they are made: whoever comes meanwhile waits for the same.
+        let mut sums = self.sums.lock().await;
+        let now = Instant::now();
+        let known = sums.as_ref().filter(|(made, _)| now - *made < SUMS);
+        let known = match known {
+            Some((_, known)) => known.clone(),
+            None => {
+                let overview = self.hub.store().overview().await.map_err(failed)?;
+                let made = format!("{overview:?}");
+                *sums = Some((now, made.clone()));
+                made
+            }
+        };
+        drop(sums);
+        let workers = self.hub.sessions.workers().into_iter();
+        let workers: Vec<_> = workers
+            .map(|worker| (worker.worker, worker.connected, worker.tasks.len()))
+            .collect();
+        let changes = self.hub.changes();
+        Ok(word(&format!("{known}{workers:?}{changes}")))
+    }
+
     async fn view(&self, visitor: &Visitor, id: &str) -> Result<(TaskView, String), Trouble> {
         let id: TaskId = id.parse().map_err(|_| no_task())?;
-        let found = self.0.store().task(id).await.map_err(failed)?;
+        let found = self.hub.store().task(id).await.map_err(failed)?;
         let own = |view: &TaskView| visitor.tenant.as_deref() == Some(view.tenant.as_str());
         found.filter(|(view, _)| own(view)).ok_or_else(no_task)
     }
 
     async fn task_of(&self, visitor: &Visitor, id: &str) -> Result<Task, Trouble> {
         let (view, body) = self.view(visitor, id).await?;
-        let state = facts::state(&self.0, view.row.task_id).await;
+        let state = facts::state(&self.hub, view.row.task_id).await;
         let state = state.map_err(failed)?;
         let asked: Option<Asked> = serde_json::from_str(&body).ok();
         let lease = &view.row.lease;
         let waits = lease.state == TaskState::NeedsReview;
         let row = row(&view);
-        let sessions = &self.0.sessions;
+        let sessions = &self.hub.sessions;
         let mut about = vec![
             ("Task".to_owned(), row.id.clone()),
             ("Submitted by".to_owned(), view.submitted_by.clone()),
@@ -83,6 +125,10 @@ impl HubReading {
             .workers()
             .into_iter()
             .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref());
+        // Which hub is meant stands in the reader's own environment.
+        let mut commands = vec![("See it in a terminal", format!("selvedge show {}", row.id))];
+        let again = asked.as_ref().map(submit_again);
+        commands.extend(again.map(|command| ("Submit it again", command)));
         let description = asked
             .map(|task| task.description)
             .filter(|it| !it.is_empty());
@@ -96,8 +142,8 @@ impl HubReading {
                 cancel: !lease.state.is_terminal() && visitor.may_act,
                 retry: lease.state.is_terminal() && visitor.may_act,
             },
-            command_line: Some(format!("selvedge show {} --hub URL", row.id)),
-            live: Live::Told(self.0.told(view.row.task_id)),
+            commands,
+            live: Live::Told(self.hub.told(view.row.task_id)),
             sandbox: sandbox
                 .and_then(|worker| worker.sandbox)
                 .unwrap_or_else(|| "not told by the worker.".to_owned()),
@@ -116,7 +162,7 @@ impl HubReading {
         from: u64,
         length: usize,
     ) -> Result<Slice, Trouble> {
-        let files = self.0.store().files(task).await.map_err(failed)?;
+        let files = self.hub.store().files(task).await.map_err(failed)?;
         let missing = || Trouble::NotFound("what was printed is not kept any more".to_owned());
         let file = files
             .into_iter()
@@ -130,7 +176,7 @@ impl HubReading {
                 break;
             }
             let chunk = self
-                .0
+                .hub
                 .store()
                 .bytes(file.hash.clone(), place)
                 .await
@@ -168,14 +214,14 @@ impl HubReading {
     }
 
     async fn change(&self, task: TaskId, change: Change) -> Result<(), Trouble> {
-        let done = tasks::changed(&self.0, task, change).await;
+        let done = tasks::changed(&self.hub, task, change).await;
         done.map_err(|refused| told(&refused))
     }
 }
 
 impl Reading for HubReading {
     fn tasks<'a>(&'a self, visitor: &'a Visitor, query: &'a TaskQuery) -> Answer<'a, Tasks> {
-        Box::pin(board::tasks(&self.0, visitor, query))
+        Box::pin(board::tasks(&self.hub, visitor, query))
     }
 
     fn task<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, Task> {
@@ -213,30 +259,21 @@ impl Reading for HubReading {
     fn facts<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Vec<RunFacts>> {
         Box::pin(async move {
             let tenant = visitor.tenant.as_deref().unwrap_or_default();
-            facts::all(&self.0, tenant).await.map_err(failed)
+            facts::all(&self.hub, tenant).await.map_err(failed)
         })
     }
 
     fn fleet<'a>(&'a self, visitor: &'a Visitor) -> Answer<'a, Option<Fleet>> {
-        Box::pin(async move { board::fleet(&self.0, visitor).await.map(Some) })
+        Box::pin(async move { board::fleet(&self.hub, visitor).await.map(Some) })
     }
 
     fn pulse<'a>(&'a self, visitor: &'a Visitor, task: Option<&'a str>) -> Answer<'a, String> {
         Box::pin(async move {
             let Some(id) = task else {
-                // Another hub over the same store may have changed something: the sums tell.
-                let overview = self.0.store().overview().await.map_err(failed)?;
-                let workers = self.0.sessions.workers().into_iter();
-                let workers: Vec<_> = workers
-                    .map(|worker| (worker.worker, worker.connected, worker.tasks.len()))
-                    .collect();
-                return Ok(word(&format!(
-                    "{overview:?}{workers:?}{}",
-                    self.0.changes()
-                )));
+                return self.everything().await;
             };
             let (view, _) = self.view(visitor, id).await?;
-            let heard = self.0.heard(view.row.task_id);
+            let heard = self.hub.heard(view.row.task_id);
             Ok(word(&format!("{:?}{heard}", view.row)))
         })
     }
@@ -254,8 +291,13 @@ impl Reading for HubReading {
                 (false, true) => Review::Retry,
                 (false, false) => Review::Reject,
             };
-            let change =
-                review::change(&self.0, &view.row, wanted, &visitor.name, &decision.reason);
+            let change = review::change(
+                &self.hub,
+                &view.row,
+                wanted,
+                &visitor.name,
+                &decision.reason,
+            );
             let change = change.await.map_err(|refused| told(&refused))?;
             self.change(view.row.task_id, change).await?;
             Ok("Decided.".to_owned())
@@ -288,7 +330,7 @@ impl Reading for HubReading {
                 last_used_at: None,
                 revoked_at: None,
             });
-            let made = tasks::again(&self.0, &caller, &view, &body, &HeaderMap::new()).await;
+            let made = tasks::again(&self.hub, &caller, &view, &body, &HeaderMap::new()).await;
             let made = made.map_err(|refused| told(&refused))?;
             let place = made.headers().get(LOCATION);
             let place = place

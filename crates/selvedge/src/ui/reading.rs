@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
 use selvedge_engine::workspace::{DiffOptions, TreeId};
+use selvedge_face::command::run_again;
 use selvedge_face::reading::{
     Answer, Between, Decision, Diff, Fleet, Live, Order, Reading, Rights, Slice, Standing, Story,
     Task, TaskQuery, TaskRow, Tasks, Trouble, Visitor, select,
@@ -194,6 +195,9 @@ impl Inner {
             (None, Some(run)) => run.spec.description.clone(),
             (None, None) => row.description.clone(),
         };
+        let mut commands = vec![command_line(row.standing, &row.short)];
+        let again = state.run.as_ref().filter(|run| run.spec.part_of.is_none());
+        commands.extend(again.map(|run| ("Run it again", run_again(&run.spec))));
         let live = state.run.as_ref().and_then(|run| self.live(run));
         let live = live.map_or(Live::Unknown, |(run, output)| Live::Printed(run, output));
         let has_plan = state.plan.is_some();
@@ -205,7 +209,6 @@ impl Inner {
             (None, Some(run)) => Story::Run(Box::new(run)),
             (None, None) => Story::Untold,
         };
-        let short = &row.short;
         Ok(Task {
             description,
             unknown: state.unknown,
@@ -215,7 +218,7 @@ impl Inner {
                 another_attempt: !has_plan,
                 ..Rights::default()
             },
-            command_line: Some(command_line(row.standing, short)),
+            commands,
             live,
             sandbox: String::new(),
             story,
@@ -298,11 +301,14 @@ fn trees(
     }
 }
 
-fn command_line(standing: Standing, short: &str) -> String {
+/// What is next to be done with it in a terminal.
+fn command_line(standing: Standing, short: &str) -> (&'static str, String) {
     match standing {
-        Standing::Interrupted | Standing::Suspended => format!("selvedge resume {short}"),
-        Standing::NeedsReview => format!("selvedge review {short} --accept"),
-        _ => format!("selvedge show {short}"),
+        Standing::Interrupted | Standing::Suspended => {
+            ("Go on with it", format!("selvedge resume {short}"))
+        }
+        Standing::NeedsReview => ("Accept it", format!("selvedge review {short} --accept")),
+        _ => ("See it in a terminal", format!("selvedge show {short}")),
     }
 }
 

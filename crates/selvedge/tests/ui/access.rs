@@ -1,9 +1,11 @@
 //! For everybody: every page in both colours, on a desk and on a phone, held to rules that a screen
 //! reader, a keyboard and weak eyes need.
 
+use selvedge_testkit::Browser;
 use serde_json::json;
 
-use crate::stage::{enter, populated, serve};
+use crate::fleet::Hub;
+use crate::stage::{agents, enter, populated, serve, stage};
 
 const RULES: &str = include_str!("access.js");
 
@@ -30,12 +32,53 @@ fn every_page_can_be_used_by_everybody() {
         review,
         failed,
     ];
+    hold(&browser, &ui.origin, &pages);
+}
+
+#[test]
+fn every_page_of_a_hub_can_be_used_by_everybody() {
+    let env = stage();
+    let busy = json!([[{ "say": "This takes for ever. ".repeat(400) }, { "hang": true }]]);
+    agents(&env, &[("busy", busy)]);
+    let hub = Hub::start(&env, "127.0.0.1:0", "busy");
+    let browser = Browser::start(&env);
+    hold(&browser, &hub.origin, &[format!("{}/", hub.origin)]);
+    drop(browser);
+    let browser = hub.enter(&env);
+    let pages = ["/", "/fleet", "/stats"].map(|page| format!("{}{page}", hub.origin));
+    hold(&browser, &hub.origin, &pages);
+    let _worker = hub.worker(&env, "loom");
+    let task = |about: &str, labels: &[&str]| {
+        hub.submit(&json!({
+            "description": about, "workspace": env.work(), "agent": "busy", "labels": labels,
+            "verification_steps": [{ "type": "command", "target": "true" }],
+        }))
+    };
+    let waits = task("Weave a very long cloth out of silk", &["silk"]);
+    let at_work = task("Weave", &[]);
+    let page = |id: &str| format!("{}/tasks/{id}", hub.origin);
+    browser.go(&page(&at_work));
+    browser.wait_for_text("#live", "This takes for ever.");
+    let pages = [
+        format!("{}/", hub.origin),
+        format!("{}/fleet", hub.origin),
+        page(&at_work),
+        page(&waits),
+        page("0"),
+    ];
+    hold(&browser, &hub.origin, &pages);
+    browser.go(&format!("{}/fleet", hub.origin));
+    browser.wait_for_text("#unplaced", "silk");
+}
+
+/// Holds pages to the rules, in both colours and both widths.
+fn hold(browser: &Browser, origin: &str, pages: &[String]) {
     let mut offences = Vec::new();
     for dark in [false, true] {
         browser.prefer_dark(dark);
         for (width, height, phone) in [(1280, 900, false), (390, 844, true)] {
             browser.resize(width, height, phone);
-            for page in &pages {
+            for page in pages {
                 browser.go(page);
                 browser.script(
                     "document.querySelectorAll('details').forEach(it => { it.open = true })",
@@ -43,7 +86,7 @@ fn every_page_can_be_used_by_everybody() {
                 );
                 let found = browser.script(RULES, &[json!(phone)]);
                 let found = found.as_array().unwrap().iter();
-                let place = page.strip_prefix(&ui.origin).unwrap();
+                let place = page.strip_prefix(origin).unwrap();
                 offences.extend(found.map(|it| format!("{place} dark={dark} phone={phone}: {it}")));
             }
         }

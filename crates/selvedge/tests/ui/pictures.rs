@@ -3,52 +3,121 @@
 
 use std::path::PathBuf;
 
-use crate::stage::{enter, populated, serve};
+use selvedge_testkit::Browser;
+use serde_json::json;
 
-#[test]
-fn pictures_are_taken_of_the_pages() {
+use crate::fleet::Hub;
+use crate::stage::{agents, ending, enter, populated, serve, stage, write};
+
+/// Takes pictures of pages, light, dark and on a phone: each by its name and its address, whole where that
+/// is said.
+fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
     let folder = std::env::var_os("SELVEDGE_UI_PICTURES").map_or_else(
         || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures"),
         PathBuf::from,
     );
     std::fs::create_dir_all(&folder).unwrap();
+    for (manner, dark, phone) in [
+        ("", false, false),
+        ("-dark", true, false),
+        ("-phone", false, true),
+    ] {
+        browser.prefer_dark(dark);
+        let (width, height) = if phone { (390, 844) } else { (1280, 860) };
+        browser.resize(width, height, phone);
+        for (name, address, whole) in pages {
+            browser.go(address);
+            let picture = browser.screenshot(*whole && !phone);
+            assert!(picture.starts_with(b"\x89PNG"), "{name}");
+            std::fs::write(folder.join(format!("{name}{manner}.png")), picture).unwrap();
+        }
+    }
+}
+
+#[test]
+fn pictures_are_taken_of_the_pages() {
     let env = populated();
     let ui = serve(&env);
     let browser = enter(&env, &ui);
-    browser.resize(1280, 860, false);
-    let keep = |name: &str, whole: bool| {
-        let picture = browser.screenshot(whole);
-        assert!(picture.starts_with(b"\x89PNG"), "{name}");
-        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
-    };
     let of = |query: &str| {
         browser.go(&format!("{}/?q={query}", ui.origin));
         let link = browser.script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
     let (rescued, review) = (of("friendly"), of("complete"));
-    let pages = [
-        ("tasks", format!("{}/", ui.origin)),
-        ("task", rescued.clone()),
-        ("diff", format!("{rescued}/attempts/2/diff")),
-        ("output", format!("{rescued}/attempts/1/checks/1")),
-        ("review", review),
-        ("stats", format!("{}/stats", ui.origin)),
+    take(
+        &browser,
+        &[
+            ("tasks", format!("{}/", ui.origin), false),
+            ("task", rescued.clone(), true),
+            ("diff", format!("{rescued}/attempts/2/diff"), false),
+            ("output", format!("{rescued}/attempts/1/checks/1"), false),
+            ("review", review, false),
+            ("stats", format!("{}/stats", ui.origin), true),
+            ("nothing", format!("{}/?q=nothing+at+all", ui.origin), false),
+            ("trouble", format!("{}/nowhere", ui.origin), false),
+        ],
+    );
+}
+
+#[test]
+fn pictures_are_taken_of_a_hub_at_work() {
+    let env = stage();
+    let quick = json!([[{ "say": "Done." }, write("greeting", "hello\n"), ending(0.0312)]]);
+    let slow = json!([
+        [{ "say": "I read the tests first." }, write("answer", "41\n"), ending(0.0284)],
+        [
+            { "say": "The test wants another number: I look for where it comes from." },
+            write("answer", "42\n"),
+            { "say": "It stands in `answer`. I write it, and look once more." },
+            { "hang": true },
+        ],
+    ]);
+    agents(&env, &[("sonnet", quick), ("opus", slow)]);
+    let hub = Hub::start(&env, "127.0.0.1:0", "sonnet,opus");
+    let browser = hub.enter(&env);
+    let empty = [
+        ("hub-empty", format!("{}/", hub.origin), false),
+        ("fleet-empty", format!("{}/fleet", hub.origin), false),
+        ("stats-empty", format!("{}/stats", hub.origin), false),
     ];
-    for dark in [false, true] {
-        browser.prefer_dark(dark);
-        for (name, address) in &pages {
-            browser.go(address);
-            keep(
-                &format!("{name}{}", if dark { "-dark" } else { "" }),
-                *name == "task",
-            );
-        }
+    take(&browser, &empty);
+    let task = |about: &str, agent: &str, check: &str, labels: &[&str]| {
+        hub.submit(&json!({
+            "description": about, "workspace": env.work(), "agent": agent, "labels": labels,
+            "max_verification_retries": 2,
+            "verification_steps": [{ "type": "command", "target": check }],
+        }))
+    };
+    let _workers = ["loom", "spindle"].map(|name| hub.worker(&env, name));
+    let page = |id: &str| format!("{}/tasks/{id}", hub.origin);
+    for about in [
+        "Greet the world, in one line",
+        "Count the threads of the whole cloth",
+    ] {
+        browser.go(&page(&task(about, "sonnet", "test -s greeting", &[])));
+        browser.wait_for_text(".title .badge", "verified");
     }
-    browser.prefer_dark(false);
-    browser.resize(390, 844, true);
-    for (name, address) in &pages {
-        browser.go(address);
-        keep(&format!("{name}-phone"), false);
-    }
+    task(
+        "Train the shuttle to find its way back",
+        "opus",
+        "true",
+        &["gpu"],
+    );
+    let at_work = task(
+        "Write the answer to everything",
+        "opus",
+        "grep -q 42 answer",
+        &[],
+    );
+    browser.go(&page(&at_work));
+    browser.wait_for_text("#live", "look once more");
+    take(
+        &browser,
+        &[
+            ("hub-tasks", format!("{}/", hub.origin), false),
+            ("live", page(&at_work), true),
+            ("fleet", format!("{}/fleet", hub.origin), false),
+        ],
+    );
 }

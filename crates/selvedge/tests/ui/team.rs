@@ -69,6 +69,13 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
         json!(["k-fail", "k-fail", "k-pass"]),
         "before, first, second"
     );
+    let commands = browser.text("#more");
+    let again = "selvedge submit 'Write the answer to everything into `answer`' --workspace";
+    assert!(commands.contains(again), "{commands}");
+    assert!(
+        browser.text("#attempt-2").contains("git apply selvedge-"),
+        "how its tree is had again"
+    );
     let costs = browser.text("#costs");
     assert!(
         ["$0.0100", "$0.0200", "$0.0300"]

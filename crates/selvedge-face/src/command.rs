@@ -1,0 +1,184 @@
+//! A task as a `selvedge` command line, to be pasted into a POSIX shell and to ask for the same again. What no
+//! option says goes along as the task itself, in JSON: nothing is left out silently.
+
+use selvedge_core::config::AGENT_OF_FLAG;
+use selvedge_core::model::{Deliver, RunSpec, Step, StepKind, Task, VerificationPlan};
+
+/// A command line of these words, each as the shell has to read it.
+pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+=,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Words, where there is a value.
+fn option(words: &mut Vec<String>, name: &str, value: Option<impl ToString>) {
+    words.extend(
+        value
+            .into_iter()
+            .flat_map(|it| [name.to_owned(), it.to_string()]),
+    );
+}
+
+fn line(words: &[String]) -> String {
+    command(words.iter().map(String::as_str))
+}
+
+/// Whether `--check` says all of it.
+fn is_plain(step: &Step) -> bool {
+    *step == Step::new(StepKind::Command, step.target.clone())
+}
+
+fn checks(words: &mut Vec<String>, steps: &[Step]) {
+    for step in steps {
+        option(words, "--check", Some(&step.target));
+    }
+}
+
+const fn deliver(deliver: Deliver) -> &'static str {
+    match deliver {
+        Deliver::Patch => "patch",
+        Deliver::Branch => "branch",
+    }
+}
+
+/// Runs a task of this machine again, in its directory. Checks that are more than commands come from the
+/// directory's own settings, as they did.
+pub fn run_again(spec: &RunSpec) -> String {
+    let mut words = vec![
+        "selvedge".to_owned(),
+        "run".to_owned(),
+        spec.description.clone(),
+    ];
+    let program = &spec.agent.program;
+    if spec.agent.name == AGENT_OF_FLAG {
+        let program = command(program.iter().map(String::as_str));
+        option(&mut words, "--agent-cmd", Some(program));
+    } else {
+        option(&mut words, "--agent", Some(&spec.agent.name));
+    }
+    match &spec.verification {
+        VerificationPlan::Steps { steps } if steps.iter().all(is_plain) => {
+            checks(&mut words, steps)
+        }
+        _ => {}
+    }
+    option(&mut words, "--retries", Some(spec.max_verification_retries));
+    let tiers = spec.judging.iter().flat_map(|judging| &judging.tiers);
+    option(&mut words, "--tier", tiers.max());
+    let place = spec.workspace.display().to_string();
+    format!("{} && {}", command(["cd", &place]), line(&words))
+}
+
+/// Hands the same task to a hub again.
+pub fn submit_again(task: &Task) -> String {
+    let task = Task {
+        task_id: None,
+        ..task.clone()
+    };
+    let mut words = vec!["selvedge".to_owned(), "submit".to_owned()];
+    let steps = task.verification_steps.as_deref();
+    let said = Task {
+        description: task.description.clone(),
+        repository: task.repository.clone(),
+        revision: task.revision.clone(),
+        workspace: task.workspace.clone(),
+        deliver: task.deliver,
+        agent: task.agent.clone(),
+        verification_steps: task.verification_steps.clone(),
+        verification_tier: task.verification_tier,
+        max_verification_retries: task.max_verification_retries,
+        labels: task.labels.clone(),
+        priority: task.priority,
+        ..Task::default()
+    };
+    if said != task || !steps.is_none_or(|steps| !steps.is_empty() && steps.iter().all(is_plain)) {
+        // In one line: no line of it can end the text before its end.
+        let json = serde_json::to_string(&task).unwrap_or_default();
+        return format!("selvedge submit --file - <<'TASK'\n{json}\nTASK");
+    }
+    words.push(task.description);
+    option(&mut words, "--repo", task.repository);
+    option(&mut words, "--rev", task.revision);
+    option(&mut words, "--workspace", task.workspace);
+    option(&mut words, "--deliver", task.deliver.map(deliver));
+    option(&mut words, "--agent", task.agent);
+    checks(&mut words, steps.unwrap_or_default());
+    option(&mut words, "--retries", task.max_verification_retries);
+    option(&mut words, "--tier", task.verification_tier);
+    option(
+        &mut words,
+        "--labels",
+        Some(task.labels.join(",")).filter(|it| !it.is_empty()),
+    );
+    option(&mut words, "--priority", task.priority);
+    line(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn again(task: serde_json::Value) -> String {
+        submit_again(&serde_json::from_value(task).unwrap())
+    }
+
+    #[test]
+    fn a_shell_reads_each_word_as_it_was() {
+        assert_eq!(
+            command(["run", "it's $HOME", "", "--check", "a\nb"]),
+            "run 'it'\\''s $HOME' '' --check 'a\nb'"
+        );
+    }
+
+    #[test]
+    fn a_task_is_said_in_options_and_else_as_it_is() {
+        let plain = json!({
+            "task_id": "0190a000-0000-7000-8000-000000000001", "description": "greet; rm -rf /",
+            "repository": "https://example.org/a.git", "agent": "claude", "labels": ["gpu", "linux"],
+            "verification_steps": [{ "type": "command", "target": "make test" }],
+            "max_verification_retries": 2,
+        });
+        assert_eq!(
+            again(plain.clone()),
+            "selvedge submit 'greet; rm -rf /' --repo https://example.org/a.git --agent claude \
+             --check 'make test' --retries 2 --labels gpu,linux"
+        );
+        for (key, value) in [
+            ("verification_steps", json!([])),
+            (
+                "verification_steps",
+                json!([{ "type": "test_passes", "target": "make test" }]),
+            ),
+            ("acceptance_criteria", json!("It greets.\nTASK\nrm -rf /")),
+        ] {
+            let mut more = plain.clone();
+            more[key] = value;
+            let said = again(more.clone());
+            let lines: Vec<&str> = said.lines().collect();
+            assert_eq!(lines.len(), 3, "{said}");
+            assert_eq!(
+                (lines[0], lines[2]),
+                ("selvedge submit --file - <<'TASK'", "TASK")
+            );
+            let sent: Task = serde_json::from_str(lines[1]).unwrap();
+            let wanted: Task = serde_json::from_value(more).unwrap();
+            assert_eq!(
+                sent,
+                Task {
+                    task_id: None,
+                    ..wanted
+                }
+            );
+        }
+    }
+}
