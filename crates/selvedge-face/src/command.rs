@@ -64,11 +64,10 @@ pub fn run_again(spec: &RunSpec) -> String {
     } else {
         option(&mut words, "--agent", Some(&spec.agent.name));
     }
-    match &spec.verification {
-        VerificationPlan::Steps { steps } if steps.iter().all(is_plain) => {
-            checks(&mut words, steps)
-        }
-        _ => {}
+    if let VerificationPlan::Steps { steps } = &spec.verification
+        && steps.iter().all(is_plain)
+    {
+        checks(&mut words, steps);
     }
     option(&mut words, "--retries", Some(spec.max_verification_retries));
     let tiers = spec.judging.iter().flat_map(|judging| &judging.tiers);

@@ -207,6 +207,7 @@ mod tests {
         };
         let (csrf, cookie) = (csrf.to_owned(), String::new());
         Inside {
+            has_fleet: false,
             visitor,
             csrf,
             cookie,

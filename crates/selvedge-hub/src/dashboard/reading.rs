@@ -60,14 +60,13 @@ impl HubReading {
         let mut sums = self.sums.lock().await;
         let now = Instant::now();
         let known = sums.as_ref().filter(|(made, _)| now - *made < SUMS);
-        let known = match known {
-            Some((_, known)) => known.clone(),
-            None => {
-                let overview = self.hub.store().overview().await.map_err(failed)?;
-                let made = format!("{overview:?}");
-                *sums = Some((now, made.clone()));
-                made
-            }
+        let known = if let Some((_, known)) = known {
+            known.clone()
+        } else {
+            let overview = self.hub.store().overview().await.map_err(failed)?;
+            let made = format!("{overview:?}");
+            *sums = Some((now, made.clone()));
+            made
         };
         drop(sums);
         let workers = self.hub.sessions.workers().into_iter();
