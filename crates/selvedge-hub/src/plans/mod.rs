@@ -11,7 +11,7 @@ mod course;
 mod parts;
 mod trees;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use selvedge_core::lease::Fence;
 use selvedge_core::model::{Outcome, Task, TaskId};
 use selvedge_core::plan::Turn;
 use selvedge_store::hub::{Change, Entry, HubStoreError, Step, Submitted, TaskView};
+use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -41,72 +42,92 @@ pub(crate) fn is_plan(view: &TaskView) -> bool {
     view.labels.iter().any(|label| label == PLAN_LABEL)
 }
 
+/// Which tasks belong to each plan that is not over: fixed at its submission, so what is remembered of it
+/// here only spares looking.
+type Known = HashMap<TaskId, HashSet<TaskId>>;
+
 /// Carries plans through for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut activity = hub.watch();
-    let every = hub
-        .settings
-        .timing
-        .renew_every()
-        .min(Duration::from_secs(1));
-    let mut look_at = Instant::now();
+    let mut known = Known::new();
+    let renew_every = hub.settings.timing.renew_every();
+    // What another hub wrote is told to nobody here.
+    let look_every = match hub.store.neighbours() {
+        Some(_) => renew_every.min(Duration::from_secs(1)),
+        None => renew_every,
+    };
+    let (mut look_at, mut renew_at) = (Instant::now(), Instant::now());
     loop {
-        if Instant::now() >= look_at {
-            match all(&hub).await {
-                Ok(()) => {}
-                Err(error) => tracing::error!(%error, "cannot carry plans through"),
-            }
-            look_at = Instant::now() + every;
-        }
-        let mut changed = HashSet::new();
-        let mut until = look_at;
-        loop {
-            match timeout_at(until, activity.recv()).await {
-                Ok(Ok(Activity::Changed(task))) => {
-                    changed.insert(task);
-                    until = until.min(Instant::now() + GATHERED);
-                }
-                Ok(Ok(Activity::Progress(..))) => {}
-                Ok(Err(RecvError::Lagged(_))) => look_at = Instant::now(),
-                Ok(Err(RecvError::Closed)) => return,
-                Err(_) => break,
-            }
-        }
-        if changed.is_empty() {
-            continue;
-        }
-        if let Err(error) = these(&hub, &changed).await {
+        let (changed, missed) = gathered(&mut activity, look_at).await;
+        let now = Instant::now();
+        let all = missed || now >= look_at;
+        let renew = now >= renew_at;
+        if let Err(error) = look(&hub, &mut known, &changed, all, renew).await {
             tracing::error!(%error, "cannot carry plans through");
         }
-    }
-}
-
-/// Every plan that is not over, and its lease renewed.
-async fn all(hub: &Hub) -> Result<(), HubStoreError> {
-    for plan in hub.store.plans().await? {
-        if let Some(course) = Course::load(hub, plan).await? {
-            if let Some(fence) = course.held() {
-                hub.store.change(plan, Change::Renew(fence)).await?;
-            }
-            go_on(hub, course).await?;
+        if all {
+            look_at = now + look_every;
+        }
+        if renew {
+            renew_at = now + renew_every;
         }
     }
-    Ok(())
 }
 
-/// The plans that these changes concern: those that changed, and those with a subtask that did.
-async fn these(hub: &Hub, changed: &HashSet<TaskId>) -> Result<(), HubStoreError> {
-    for plan in hub.store.plans().await? {
+/// The tasks that changed: some at once, or what there is at that moment; and whether any were missed.
+async fn gathered(
+    activity: &mut broadcast::Receiver<Activity>,
+    mut until: Instant,
+) -> (HashSet<TaskId>, bool) {
+    let (mut changed, mut missed) = (HashSet::new(), false);
+    loop {
+        match timeout_at(until, activity.recv()).await {
+            Ok(Ok(Activity::Changed(task))) => {
+                changed.insert(task);
+            }
+            Ok(Ok(Activity::Progress(..))) => continue,
+            Ok(Err(RecvError::Lagged(_))) => missed = true,
+            // The hub is about to end, and this with it.
+            Ok(Err(RecvError::Closed)) => {
+                tokio::time::sleep_until(until).await;
+                return (changed, missed);
+            }
+            Err(_) => return (changed, missed),
+        }
+        until = until.min(Instant::now() + GATHERED);
+    }
+}
+
+/// Looks at the plans that these changes concern, or at all of them, and renews their leases if it is time.
+async fn look(
+    hub: &Hub,
+    known: &mut Known,
+    changed: &HashSet<TaskId>,
+    all: bool,
+    renew: bool,
+) -> Result<(), HubStoreError> {
+    if changed.is_empty() && !all && !renew {
+        return Ok(());
+    }
+    let plans = hub.store.plans().await?;
+    known.retain(|plan, _| plans.contains(plan));
+    for plan in plans {
+        let parts = known.get(&plan);
+        let of_parts = parts.is_some_and(|parts| !parts.is_disjoint(changed));
+        if parts.is_some() && !of_parts && !all && !renew && !changed.contains(&plan) {
+            continue;
+        }
         let Some(course) = Course::load(hub, plan).await? else {
             continue;
         };
-        let of_parts = course.parts.ids().any(|id| changed.contains(&id));
+        known.insert(plan, course.parts.ids().collect());
         if of_parts {
             hub.changed(plan);
         }
-        if of_parts || changed.contains(&plan) {
-            go_on(hub, course).await?;
+        if let Some(fence) = course.held().filter(|_| renew) {
+            hub.store.change(plan, Change::Renew(fence)).await?;
         }
+        go_on(hub, course).await?;
     }
     Ok(())
 }

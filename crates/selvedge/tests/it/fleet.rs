@@ -1,6 +1,7 @@
 //! A hub, workers and clients, all of them the real binary: what is submitted is carried out, whoever of
 //! them is killed meanwhile.
 
+mod defaults;
 mod losses;
 mod plans;
 mod replicas;

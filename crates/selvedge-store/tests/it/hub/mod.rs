@@ -10,6 +10,7 @@
 
 mod board;
 mod kept;
+mod ledger;
 mod migrations;
 mod plans;
 mod postgres;
@@ -47,6 +48,7 @@ over_both!(
     queue::entries_of_one_task_keep_their_order,
     queue::a_report_is_told_once,
     queue::lists_are_narrowed_paged_and_counted,
+    ledger::a_run_that_the_hub_closes_alone_costs_what_nobody_knows,
     plans::a_plan_is_the_hubs_alone_until_it_is_over,
     board::pages_and_counts_are_those_of_a_list_of_everything,
     board::waits_are_those_of_the_latest_that_began,

@@ -215,3 +215,35 @@ fn a_plan_that_is_stopped_begins_nothing_more() {
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
     fleet.watch(again).assert_code(0);
 }
+
+#[test]
+fn a_subtask_that_a_person_has_to_judge_is_judged_by_its_own_id_and_the_plan_goes_on() {
+    let fleet = fleet(
+        r#"case "$name" in
+api) printf 'import os\ndef add(a, b):\n    os._exit(0)\n' > shop.py; echo x > api ;;
+*) echo x > "$name" ;;
+esac"#,
+    );
+    fleet
+        .env
+        .write("shop.py", "def add(a, b):\n    return a - b\n");
+    fleet.env.git(["add", "."]);
+    fleet.env.git(["commit", "-qm", "shop"]);
+    let _worker = fleet.worker("one");
+    let task = submit(&fleet, &[]);
+    let out = fleet.watch(&task);
+    out.assert_code(7);
+    assert_eq!(out.json()["outcome"], "needs_review");
+    fleet.run(&["review", &task, "--accept"]).assert_code(2);
+    let api = out.json()["subtasks"][1]["task_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    fleet.run(&["review", &api, "--accept"]).assert_code(0);
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(
+        outcomes(&out),
+        ["ui verified", "api verified", "docs verified"]
+    );
+}

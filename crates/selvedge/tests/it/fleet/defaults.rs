@@ -1,0 +1,65 @@
+//! What one hub gives tasks that say nothing themselves, and what it allows.
+
+use serde_json::json;
+
+use crate::stage::stage;
+
+#[test]
+fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
+    let env = stage();
+    let token = env.root().join("admin.token");
+    let hub = env
+        .selvedge(["hub", "--listen", "127.0.0.1:0"])
+        .args([
+            "--default-max-verification-retries",
+            "3",
+            "--default-tier",
+            "2",
+        ])
+        .args([
+            "--default-max-cost",
+            "1.5",
+            "--agents",
+            "claude,shell",
+            "--checks",
+            "command",
+        ])
+        .arg("--admin-token-file")
+        .arg(&token)
+        .spawn();
+    hub.wait_for_stdout("listening on http://");
+    hub.wait_for_stdout("\n");
+    let said = hub.stdout();
+    let url = said.split_whitespace().last().unwrap().to_owned();
+    let run = |args: &[&str], stdin: &serde_json::Value| {
+        env.selvedge(args)
+            .env("SELVEDGE_HUB", &url)
+            .arg("--token-file")
+            .arg(&token)
+            .stdin(stdin.to_string())
+            .run()
+    };
+    let submit = ["submit", "--file", "-", "--format", "json"];
+    let quiet = json!({"description": "x", "repository": "https://example.com/r.git"});
+    let out = run(&submit, &quiet);
+    out.assert_code(0);
+    let shown = run(&["show", "last", "--format", "json"], &json!(null)).json();
+    let task = &shown["task"];
+    assert_eq!(task["max_verification_retries"], 3, "{shown:#}");
+    assert_eq!(task["verification_tier"], 2);
+    assert_eq!(task["budget"]["cost_micro_usd"], 1_500_000);
+
+    let mut loud = quiet;
+    loud["agent"] = json!("codex");
+    loud["verification_steps"] = json!([{"type": "git_clean"}]);
+    loud["subtasks"] = json!([{"id": "a", "description": "y", "agent": "gemini"}]);
+    let out = run(&submit, &loud);
+    out.assert_code(2);
+    for field in [
+        "agent: no agent",
+        "verification_steps.0.type",
+        "subtasks.0.agent",
+    ] {
+        assert!(out.stderr.contains(field), "{field}: {}", out.stderr);
+    }
+}
