@@ -2,16 +2,18 @@
 //! what agents are handed, and what the repository's remotes are reached with. What is done about
 //! them is [`selvedge_core::redact`]'s.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec};
+use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec, Task};
 use selvedge_core::redact::{Redactor, SHORTEST, Secret, is_secret_name, is_worth_redacting};
 use selvedge_engine::agents::env::{Environment, ours};
 use selvedge_engine::process::Supervisor;
 
+use crate::commands::notice;
 use crate::error::CliError;
 
 /// A git configuration longer than this names no remotes.
@@ -60,6 +62,32 @@ pub(crate) fn refuse(spec: &RunSpec) -> Result<(), CliError> {
         ))
         .hint("name the variable instead: \"$NAME\" in a check with --check-env NAME, or { from = \"NAME\" } for an agent")),
     }
+}
+
+/// A task as it may go to a hub, which keeps it and shows it: what is said to an agent is redacted, which
+/// is told; what is executed as it is may hold no value of a secret.
+pub(crate) fn for_a_hub(task: &Task) -> Result<Task, CliError> {
+    let redactor = of_ours();
+    let mut told = task.clone();
+    let criteria = told.acceptance_criteria.iter_mut();
+    let mut redacted = false;
+    for words in std::iter::once(&mut told.description).chain(criteria) {
+        if let Cow::Owned(clean) = redactor.text(words) {
+            *words = clean;
+            redacted = true;
+        }
+    }
+    let sent = serde_json::to_string(&told).map_err(CliError::infrastructure)?;
+    if let Some(name) = redactor.value_in(&sent) {
+        return Err(CliError::usage(format!(
+            "the value of {name} stands in the task, and the hub would keep it"
+        ))
+        .hint("name the variable instead: workers show a check what `environment.checks` of theirs names"));
+    }
+    if redacted {
+        notice("a secret in the task's words is sent as [redacted:…]: agents are told no secrets");
+    }
+    Ok(told)
 }
 
 /// Our variables that hold secrets: by their names, or because settings say so.

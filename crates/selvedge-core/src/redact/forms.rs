@@ -31,7 +31,14 @@ pub(super) fn forms(value: &[u8]) -> Vec<Form> {
         .collect();
     let encoded = (0..3)
         .flat_map(|shift| [true, false].map(|standard| base64(value, shift, standard)))
-        .chain([true, false].map(|upper| hex(value, upper)));
+        .chain([true, false].map(|upper| hex(value, upper, "")));
+    // As `od`, `hexdump` and `openssl` part it.
+    let parted = [" ", ":"].into_iter();
+    let parted = parted.flat_map(|parts| [true, false].map(|upper| hex(value, upper, parts)));
+    forms.extend(parted.map(|bytes| Form {
+        bytes,
+        broken: false,
+    }));
     for bytes in encoded {
         // Where a line breaks in the key itself, what stands behind shows the rest.
         if bytes.len() >= 2 * LINE + KEY {
@@ -226,14 +233,14 @@ fn base64(value: &[u8], shift: usize, standard: bool) -> Vec<u8> {
     encoded.into_bytes().drain(first..last).collect()
 }
 
-fn hex(value: &[u8], upper: bool) -> Vec<u8> {
-    let mut digits = String::with_capacity(2 * value.len());
-    for byte in value {
-        digits.push_str(&if upper {
+fn hex(value: &[u8], upper: bool, parted_by: &str) -> Vec<u8> {
+    let digits = |byte: &u8| {
+        if upper {
             format!("{byte:02X}")
         } else {
             format!("{byte:02x}")
-        });
-    }
-    digits.into_bytes()
+        }
+    };
+    let digits: Vec<_> = value.iter().map(digits).collect();
+    digits.join(parted_by).into_bytes()
 }

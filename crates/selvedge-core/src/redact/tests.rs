@@ -59,6 +59,13 @@ fn forms(value: &str) -> Vec<String> {
         value.bytes().map(every).collect::<Vec<_>>().concat(),
         hex.to_ascii_uppercase(),
         hex,
+        value.bytes().map(each).collect::<Vec<_>>().join(" "),
+        value
+            .bytes()
+            .map(each)
+            .collect::<Vec<_>>()
+            .join(":")
+            .to_ascii_uppercase(),
     ];
     for (before, after) in [("", ""), ("x", "yz"), ("xy", "z"), ("xyz", "abcd")] {
         let text = format!("{before}{value}{after}");

@@ -129,6 +129,6 @@ fn workspace(settings: &Settings, dir: &Path) -> PathBuf {
 }
 
 /// Something that the person should know before it begins.
-fn notice(text: &str) {
+pub(crate) fn notice(text: &str) {
     anstream::eprintln!("{} {text}", style::warning("note:"));
 }

@@ -37,7 +37,9 @@ fn forms() -> Vec<String> {
         SECRET.replace('"', "\\\""),
         bytes.clone().map(percent).collect::<Vec<_>>().concat(),
         bytes.clone().map(small).collect::<Vec<_>>().concat(),
-        bytes.map(large).collect::<Vec<_>>().concat(),
+        bytes.clone().map(large).collect::<Vec<_>>().concat(),
+        bytes.clone().map(small).collect::<Vec<_>>().join(" "),
+        bytes.map(large).collect::<Vec<_>>().join(":"),
         TOKEN.to_owned(),
     ];
     forms.extend(["", "x", "xy"].map(|before| base64(&format!("{before}{SECRET}"))));
@@ -222,6 +224,26 @@ fn nothing_of_a_secret_reaches_a_hub() {
     let out = fleet.watch(&task);
     out.assert_code(1);
     assert_clean_output(&out);
+    let repo = fleet.env.work().display().to_string();
+    let words = |said: &str, check: &str| {
+        let args = [
+            "submit", said, "--repo", &repo, "--check", check, "--format", "json",
+        ];
+        fleet.command(&args).env("DEPLOY_KEY", SECRET).run()
+    };
+    let out = words(&format!("log in with {SECRET}"), "true");
+    out.assert_code(0);
+    assert!(out.stderr.contains("[redacted:"), "{}", out.stderr);
+    let worded = out.json()["task_id"].as_str().unwrap().to_owned();
+    let worded = fleet.run(&["show", &worded, "--format", "json"]);
+    assert!(
+        worded.stdout.contains("log in with [redacted:DEPLOY_KEY]"),
+        "{}",
+        worded.stdout
+    );
+    let refused = words("do it", &format!("test '{SECRET}'"));
+    refused.assert_code(2);
+    assert!(refused.stderr.contains("DEPLOY_KEY"), "{}", refused.stderr);
     let story = fleet.run(&["show", &task, "--format", "json"]);
     assert!(
         story.stdout.contains("[redacted:DEPLOY_KEY]"),

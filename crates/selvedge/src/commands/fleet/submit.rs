@@ -10,6 +10,7 @@ use crate::commands::task_file::read_task;
 use crate::error::CliError;
 use crate::fleet::Hub;
 use crate::output::{Format, Output, json, plain, style};
+use crate::secrets;
 use selvedge_core::model::exit_code;
 
 /// What `selvedge run` gives a task that says nothing else.
@@ -136,6 +137,7 @@ async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnsw
             RunSpec::MAX_RETRIES
         )));
     }
+    let task = &secrets::for_a_hub(task)?;
     let headers: Vec<_> = key
         .map(|key| ("idempotency-key", key.to_owned()))
         .into_iter()
