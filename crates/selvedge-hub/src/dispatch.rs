@@ -20,7 +20,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
         // Either way it is time to look.
         let _ = timeout(LOOK_EVERY, hub.wake.notified()).await;
-        let wants = hub.sessions.wants();
+        let wants = hub.sessions.wants(hub.settings.timing.ttl());
         if wants.is_empty() {
             continue;
         }

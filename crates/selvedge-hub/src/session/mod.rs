@@ -21,7 +21,7 @@ use selvedge_core::fleet::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
 use selvedge_store::fault;
 use selvedge_store::hub::Identity;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use self::messages::{Answering, answer};
 use self::registry::Seat;
@@ -146,6 +146,8 @@ impl Session {
         let mut answers: FuturesOrdered<Answering> = FuturesOrdered::new();
         // A worker renews three times in one TTL, whether it holds anything or not.
         let silence = self.hub.settings.timing.ttl() * 2;
+        // Counted from what was heard last: what is sent to it says nothing of whether it lives.
+        let mut heard = Instant::now();
         loop {
             let room = answers.len() < IN_FLIGHT;
             tokio::select! {
@@ -163,7 +165,8 @@ impl Session {
                         return Ended::Gone;
                     }
                 }
-                message = timeout(silence, stream.next()), if room => {
+                message = timeout_at(heard + silence, stream.next()), if room => {
+                    heard = Instant::now();
                     let message = match message {
                         Err(_) => return Ended::Silent,
                         Ok(None | Some(Err(_))) => return Ended::Gone,

@@ -50,6 +50,8 @@ struct Worker {
     declined: HashMap<TaskId, Instant>,
     lost: u64,
     seen: Timestamp,
+    /// The same by a clock that nobody sets.
+    heard: Instant,
     since: Timestamp,
 }
 
@@ -98,6 +100,7 @@ impl Registry {
             declined: HashMap::new(),
             lost: before.map_or(0, |before| before.lost),
             seen: Timestamp::now(),
+            heard: Instant::now(),
             since: Timestamp::now(),
         };
         workers.insert(hello.worker.clone(), worker);
@@ -128,8 +131,12 @@ impl Registry {
         });
     }
 
+    /// It renewed, as each does several times in one period, whether it holds anything or not.
     pub(crate) fn heard_of(&self, seat: &Seat) {
-        self.with(seat, |worker| worker.seen = Timestamp::now());
+        self.with(seat, |worker| {
+            worker.seen = Timestamp::now();
+            worker.heard = Instant::now();
+        });
     }
 
     pub(crate) fn draining(&self, seat: &Seat) {
@@ -151,12 +158,14 @@ impl Registry {
         }
     }
 
-    /// What those who have room would take.
-    pub(crate) fn wants(&self) -> Vec<Want> {
+    /// What those who have room would take, and were heard of within this time: one that is cut off
+    /// would be offered a task again and again, and nobody else ever.
+    pub(crate) fn wants(&self, within: Duration) -> Vec<Want> {
         let workers = lock(&self.workers);
         let mut wants: Vec<Want> = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some() && worker.seated && !worker.draining)
+            .filter(|(_, worker)| worker.heard.elapsed() < within)
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let free = slots.saturating_sub(worker.held.len());

@@ -292,3 +292,15 @@ pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_nex
     worker.send(&renew(2)).await;
     assert!(timeout(PATIENCE, worker.ended()).await.is_ok());
 }
+
+pub(crate) async fn a_worker_that_is_heard_of_no_more_keeps_no_task_from_others(place: Place) {
+    let hub = TestHub::at(place).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    // Equal in all but the name, by which the silent one comes first.
+    let (_silent, _) = TestWorker::connect(&hub, &token, &hello("a")).await;
+    let (mut other, _) = TestWorker::connect(&hub, &token, &hello("b")).await;
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let assign = other.assignment().await;
+    assert_eq!(assign.lease.task_id.to_string(), task);
+}
