@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_chaos::play::{PLANTED, Planted, Tally, planted, round};
-use selvedge_chaos::stage::{Settings, Shim, Trouble, agent};
+use selvedge_chaos::stage::{Database, Settings, Shim, Trouble, agent};
 
 const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
-               [--points | --plants | --scenes | --only-plant BUG]
+               [--database sqlite|postgres] [--points | --plants | --scenes | --only-plant BUG]
 
   --program PATH    `selvedge`, built with the feature `faults`
   --seed N          the first round's; each further round has the next one
   --rounds N        rounds of faults (1)
   --seconds N       of faults in each round (10)
   --ttl MS          how long leases last (2400)
+  --database KIND   one hub on SQLite (the default), or two on a PostgreSQL of their own
   --points          only kills at marked points, as many as there is time for
   --plants          instead: each planted bug must break its own invariant, and no other
   --scenes          instead: the scenes of the planted bugs, without them, break nothing
@@ -77,6 +78,7 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
         longest_ms: 300,
         points_only: false,
         plant: None,
+        database: Database::Sqlite,
     };
     let (mut rounds, mut length, mut plants) = (1, Duration::from_secs(10), Vec::new());
     let mut args = args.iter();
@@ -92,6 +94,13 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
             "--seconds" => length = Duration::from_secs(value()?.parse()?),
             "--ttl" => settings.ttl_ms = value()?.parse()?,
             "--workers" => settings.workers = value()?.parse()?,
+            "--database" => {
+                settings.database = match value()?.as_str() {
+                    "sqlite" => Database::Sqlite,
+                    "postgres" => Database::postgres(),
+                    other => return Err(format!("no database is called {other}").into()),
+                }
+            }
             "--points" => (settings.points_only, settings.longest_ms) = (true, 60),
             "--plants" => plants.extend(PLANTED.map(|plant| (plant, true))),
             "--scenes" => plants.extend(PLANTED.map(|plant| (plant, false))),

@@ -11,7 +11,7 @@ use super::Unread;
 use crate::history::{Cost, Report, Run, Task};
 
 /// Reads all of it.
-pub fn hub_tables(path: &Path) -> Result<BTreeMap<String, Task>, Unread> {
+pub fn sqlite_tables(path: &Path) -> Result<BTreeMap<String, Task>, Unread> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     let whole: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;

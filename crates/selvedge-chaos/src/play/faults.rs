@@ -7,7 +7,7 @@ use selvedge_store::fault::POINTS;
 use tokio::time::Instant;
 
 use super::Tally;
-use crate::stage::{Fleet, Rule, Settings, Trouble, What};
+use crate::stage::{Fleet, Rule, Settings, Trouble, What, Whose};
 
 /// Messages that may be lost, doubled or late.
 const MESSAGES: [&str; 14] = [
@@ -43,7 +43,7 @@ const OFTEN: [&str; 8] = [
 enum Lasting {
     Standstill(usize),
     Partition(usize),
-    FullDisk(Option<usize>),
+    FullDisk(Whose),
 }
 
 /// What is going on.
@@ -52,7 +52,8 @@ pub(super) struct Faults {
     ttl: Duration,
     points_only: bool,
     lasting: Vec<(Instant, Lasting)>,
-    hub_back: Option<Instant>,
+    hubs_back: Vec<(Instant, usize)>,
+    server_back: Option<Instant>,
     workers_back: Vec<(Instant, usize)>,
     pub(super) tally: Tally,
 }
@@ -64,7 +65,8 @@ impl Faults {
             ttl: Duration::from_millis(settings.ttl_ms),
             points_only: settings.points_only,
             lasting: Vec::new(),
-            hub_back: None,
+            hubs_back: Vec::new(),
+            server_back: None,
             workers_back: Vec::new(),
             tally: Tally::new(),
         }
@@ -104,8 +106,10 @@ impl Faults {
             let point = self.point("worker.");
             fleet.start_worker(number, point)?;
         }
-        fleet.kill_hub(false).await?;
-        self.hub_back = Some(Instant::now());
+        for number in 0..fleet.hubs.len() {
+            fleet.kill_hub(number, false).await?;
+            self.hubs_back.push((Instant::now(), number));
+        }
         Ok(())
     }
 
@@ -117,9 +121,10 @@ impl Faults {
             tokio::time::sleep(Duration::from_millis(20)).await;
             return Ok(());
         }
+        let hub = self.random.usize(0..fleet.hubs.len());
         let number = self.random.usize(0..fleet.workers.len());
         match self.random.u32(0..100) {
-            0..4 => self.kill_hub(fleet).await?,
+            0..4 => self.kill_hub(fleet, hub).await?,
             4..10 => self.kill_worker(fleet, number).await?,
             10..18 => {
                 let over = self.share(0.4, 2.2);
@@ -149,25 +154,27 @@ impl Faults {
                 self.count("connections cut", 1);
             }
             70..76 => {
-                let of = self.random.bool().then_some(number);
+                let of = self.whose(hub, number);
                 let hours = self.random.i64(-1..=1);
                 fleet.set_clock(of, hours * 3_600)?;
                 self.count("clock jumps by an hour", 1);
             }
             76..84 => {
-                let of = self.random.bool().then_some(number);
+                let of = self.whose(hub, number);
                 fleet.set_disk_full(of, true)?;
-                self.count(
-                    if of.is_some() {
-                        "disk full, worker"
-                    } else {
-                        "disk full, hub"
-                    },
-                    1,
-                );
+                let what = match of {
+                    Whose::Hub(_) => "disk full, hub",
+                    Whose::Worker(_) => "disk full, worker",
+                };
+                self.count(what, 1);
                 let over = self.share(0.1, 0.8);
                 self.lasting
                     .push((Instant::now() + over, Lasting::FullDisk(of)));
+            }
+            84..88 if fleet.has_server() && self.server_back.is_none() => {
+                fleet.stop_server().await?;
+                self.count("database server stopped at once", 1);
+                self.server_back = Some(Instant::now() + self.share(0.0, 0.8));
             }
             _ => {}
         }
@@ -175,15 +182,23 @@ impl Faults {
         Ok(())
     }
 
-    async fn kill_hub(&mut self, fleet: &mut Fleet) -> Result<(), Trouble> {
-        if fleet.hub.is_none() {
+    fn whose(&mut self, hub: usize, worker: usize) -> Whose {
+        if self.random.bool() {
+            Whose::Worker(worker)
+        } else {
+            Whose::Hub(hub)
+        }
+    }
+
+    async fn kill_hub(&mut self, fleet: &mut Fleet, number: usize) -> Result<(), Trouble> {
+        if fleet.hubs[number].process.is_none() {
             return Ok(());
         }
         let power_fails = self.random.bool();
-        let lost = fleet.kill_hub(power_fails).await?;
+        let lost = fleet.kill_hub(number, power_fails).await?;
         self.killed("hub", power_fails, lost);
         let pause = self.share(0.0, 0.6);
-        self.hub_back = Some(Instant::now() + pause);
+        self.hubs_back.push((Instant::now() + pause, number));
         Ok(())
     }
 
@@ -251,9 +266,9 @@ impl Faults {
     }
 
     async fn bring_back(&mut self, fleet: &mut Fleet) -> Result<(), Trouble> {
-        let (hub_died, workers_died) = fleet.reap()?;
-        if hub_died {
-            self.after_hub_died(fleet).await?;
+        let (hubs_died, workers_died) = fleet.reap()?;
+        for number in hubs_died {
+            self.after_hub_died(fleet, number).await?;
         }
         for number in workers_died {
             let power_fails = self.random.bool();
@@ -262,20 +277,17 @@ impl Faults {
             self.count("writes lost with a worker", lost);
             self.comes_again(number);
         }
-        if self.hub_back.is_some_and(|at| at <= Instant::now()) {
-            fleet.set_disk_full(None, false)?;
-            let point = self.point("hub.");
-            self.hub_back = None;
-            if !fleet.start_hub(point).await? {
-                self.after_hub_died(fleet).await?;
-            }
+        if self.server_back.is_some_and(|at| at <= Instant::now()) {
+            fleet.start_server().await?;
+            self.server_back = None;
         }
+        self.bring_back_hubs(fleet).await?;
         for (at, number) in std::mem::take(&mut self.workers_back) {
             if at > Instant::now() {
                 self.workers_back.push((at, number));
                 continue;
             }
-            fleet.set_disk_full(Some(number), false)?;
+            fleet.set_disk_full(Whose::Worker(number), false)?;
             if self.random.u32(0..6) == 0 {
                 fleet.lose_disk(number);
                 self.count("worker back under its name with an empty disk", 1);
@@ -288,13 +300,29 @@ impl Faults {
         Ok(())
     }
 
-    async fn after_hub_died(&mut self, fleet: &mut Fleet) -> Result<(), Trouble> {
+    async fn bring_back_hubs(&mut self, fleet: &mut Fleet) -> Result<(), Trouble> {
+        for (at, number) in std::mem::take(&mut self.hubs_back) {
+            // A hub without its server does not start.
+            if at > Instant::now() || self.server_back.is_some() {
+                self.hubs_back.push((at, number));
+                continue;
+            }
+            fleet.set_disk_full(Whose::Hub(number), false)?;
+            let point = self.point("hub.");
+            if !fleet.start_hub(number, point).await? {
+                self.after_hub_died(fleet, number).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn after_hub_died(&mut self, fleet: &mut Fleet, number: usize) -> Result<(), Trouble> {
         let power_fails = self.random.bool();
-        let lost = fleet.kill_hub(power_fails).await?;
+        let lost = fleet.kill_hub(number, power_fails).await?;
         self.count("hub lost what was not synced", u64::from(power_fails));
         self.count("writes lost with a hub", lost);
         let pause = self.share(0.0, 0.4);
-        self.hub_back = Some(Instant::now() + pause);
+        self.hubs_back.push((Instant::now() + pause, number));
         Ok(())
     }
 
@@ -304,19 +332,25 @@ impl Faults {
         let far = Instant::now() + Duration::from_hours(1);
         self.end_what_is_over(fleet, far)?;
         fleet.calm()?;
-        let (hub_died, workers_died) = fleet.reap()?;
-        if hub_died {
-            fleet.kill_hub(false).await?;
+        if self.server_back.take().is_some() {
+            fleet.start_server().await?;
+        }
+        let (hubs_died, workers_died) = fleet.reap()?;
+        for number in hubs_died {
+            fleet.kill_hub(number, false).await?;
         }
         for number in workers_died {
             fleet.kill_worker(number, false).await?;
         }
-        for of in std::iter::once(None).chain((0..fleet.workers.len()).map(Some)) {
+        let hubs = (0..fleet.hubs.len()).map(Whose::Hub);
+        for of in hubs.chain((0..fleet.workers.len()).map(Whose::Worker)) {
             fleet.set_disk_full(of, false)?;
             fleet.set_clock(of, 0)?;
         }
-        if fleet.hub.is_none() {
-            fleet.start_hub(None).await?;
+        for number in 0..fleet.hubs.len() {
+            if fleet.hubs[number].process.is_none() {
+                fleet.start_hub(number, None).await?;
+            }
         }
         for number in 0..fleet.workers.len() {
             let applied = fleet.workers[number].proxy.heal();

@@ -139,12 +139,12 @@ async fn play(of: Planted, with_bug: bool, fleet: &mut Fleet) -> Result<Vec<Viol
         "begin_when_cancelled" => cancelled_between(fleet).await?,
         "no_sync" => {
             submit(fleet, "good", 0).await?;
-            fleet.kill_hub(true).await?;
+            fleet.kill_hub(0, true).await?;
             if with_bug {
                 // Its tokens are gone, too: nobody could ask it anything.
                 return Ok(crate::check(&fleet.history().await?));
             }
-            fleet.start_hub(None).await?;
+            fleet.start_hub(0, None).await?;
         }
         _ => {
             submit(fleet, "good", 0).await?;

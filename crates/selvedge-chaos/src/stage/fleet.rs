@@ -1,4 +1,4 @@
-//! A hub with its database, workers behind proxies, all of them the real program.
+//! Hubs and workers behind proxies, all of them the real program: staging them, and what is done to workers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,13 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use super::database::{Database, Kept};
 use super::ground::{configure, repository_in};
+use super::hubs::Hub;
 use super::process::{Ended, Process};
 use super::{Client, Provider, Proxy, Shim, Trouble, now_us, shim};
 use crate::history::{History, Pause};
-use crate::observe::{hub_tables, traces};
-
-/// How long a process may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::observe::traces;
 
 /// What a round is played with.
 #[derive(Debug, Clone)]
@@ -36,6 +35,8 @@ pub struct Settings {
     pub points_only: bool,
     /// A bug.
     pub plant: Option<&'static str>,
+    /// Where hubs keep what they know.
+    pub database: Database,
 }
 
 /// One worker.
@@ -61,24 +62,33 @@ pub struct Fleet {
     pub provider: Provider,
     /// Who submits.
     pub client: Client,
-    /// The hub's process, while there is one.
-    pub hub: Option<Process>,
+    /// The hubs: one, or several on one server.
+    pub hubs: Vec<Hub>,
     /// The workers.
     pub workers: Vec<Worker>,
     /// How often a process died at which marked point.
     pub died_at: BTreeMap<String, u64>,
     /// Times at which somebody stood still.
     pub pauses: Vec<Pause>,
+    pub(super) kept: Kept,
     shim: Arc<Shim>,
     root: TempDir,
-    address: String,
     worker_token: String,
     deaths: BTreeMap<i32, u64>,
     armed: BTreeMap<i32, String>,
 }
 
+/// Whose clock or disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// A hub's.
+    Hub(usize),
+    /// A worker's.
+    Worker(usize),
+}
+
 /// A marked point, and the passing at which to die.
-type Armed = Option<(&'static str, u64)>;
+pub(super) type Armed = Option<(&'static str, u64)>;
 
 impl Fleet {
     /// Puts everything up, without faults.
@@ -86,7 +96,7 @@ impl Fleet {
         let root = tempfile::Builder::new()
             .prefix("selvedge-chaos-")
             .tempdir()?;
-        for name in ["home", "tmp", "hub", "repository", "trace", "said"] {
+        for name in ["home", "tmp", "repository", "trace", "said"] {
             std::fs::create_dir(root.path().join(name))?;
         }
         let repository = root.path().join("repository");
@@ -106,25 +116,31 @@ impl Fleet {
                 stopped_at: None,
             });
         }
+        let hubs: Vec<Hub> = (1..=settings.database.hubs()).map(Hub::new).collect();
+        for hub in &hubs {
+            std::fs::create_dir(root.path().join(&hub.name))?;
+        }
         let repository = repository.display().to_string();
         let mut fleet = Self {
             client: Client::new(Vec::new(), String::new(), repository.clone())?,
             provider,
-            hub: None,
+            kept: settings.database.fresh(&root.path().join("hub1/hub.db")),
+            hubs,
             workers,
             died_at: BTreeMap::new(),
             pauses: Vec::new(),
             shim,
             root,
-            address: "127.0.0.1:0".to_owned(),
             worker_token: String::new(),
             deaths: BTreeMap::new(),
             armed: BTreeMap::new(),
             settings,
         };
-        fleet.start_hub(None).await?;
+        for number in 0..fleet.hubs.len() {
+            fleet.start_hub(number, None).await?;
+        }
         let token = std::fs::read_to_string(fleet.root.path().join("admin.token"))?;
-        let hubs = vec![fleet.address.clone()];
+        let hubs: Vec<String> = fleet.hubs.iter().map(|hub| hub.address.clone()).collect();
         fleet.client = Client::new(hubs.clone(), token.trim().to_owned(), repository)?;
         fleet.worker_token = fleet.client.worker_token().await?;
         std::fs::write(fleet.root.path().join("worker.token"), &fleet.worker_token)?;
@@ -135,11 +151,16 @@ impl Fleet {
         Ok(fleet)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    fn command(&self, name: &str, tracked: &Path, armed: Armed) -> Result<Command, Trouble> {
+    pub(super) fn command(
+        &self,
+        name: &str,
+        tracked: &Path,
+        armed: Armed,
+    ) -> Result<Command, Trouble> {
         let mut command = Command::new(&self.settings.binary);
         command
             .env_clear()
@@ -171,52 +192,6 @@ impl Fleet {
         Ok(command)
     }
 
-    /// Starts the hub, at the address that it had before; `false` when it died before it listened.
-    pub async fn start_hub(&mut self, armed: Armed) -> Result<bool, Trouble> {
-        let (folder, said) = (self.path("hub"), self.path("said/hub"));
-        let mut command = self.command("hub", &folder, armed)?;
-        let ttl = self.settings.ttl_ms.to_string();
-        command.args(["hub", "--listen", &self.address, "--lease-ttl", &ttl]);
-        command.arg("--database").arg(folder.join("hub.db"));
-        command
-            .arg("--admin-token-file")
-            .arg(self.path("admin.token"));
-        for worker in &self.workers {
-            command.args(["--host", worker.proxy.address()]);
-        }
-        let before = std::fs::read_to_string(&said).unwrap_or_default().len();
-        let mut process = Process::start(command, &said)?;
-        self.arm(&process, armed);
-        let until = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let text = std::fs::read_to_string(&said).unwrap_or_default();
-            let new = text.get(before..).unwrap_or_default();
-            if let Some(at) = new
-                .split("listening on http://")
-                .nth(1)
-                .filter(|it| it.contains('\n'))
-            {
-                at.split_whitespace()
-                    .next()
-                    .unwrap_or_default()
-                    .clone_into(&mut self.address);
-                self.hub = Some(process);
-                return Ok(true);
-            }
-            if let Some(ended) = process.ended()? {
-                if !ended.at_point {
-                    return Err(format!("the hub does not start: {}", process.last_words()).into());
-                }
-                self.died(ended);
-                return Ok(false);
-            }
-            if tokio::time::Instant::now() > until {
-                return Err(format!("the hub does not listen: {}", process.last_words()).into());
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
     /// Starts a worker under its name.
     pub fn start_worker(&mut self, number: usize, armed: Armed) -> Result<(), Trouble> {
         let worker = &self.workers[number];
@@ -241,29 +216,20 @@ impl Fleet {
         Ok(())
     }
 
-    fn arm(&mut self, process: &Process, armed: Armed) {
+    pub(super) fn arm(&mut self, process: &Process, armed: Armed) {
         if let Some((point, _)) = armed {
             self.armed.insert(process.pid(), point.to_owned());
         }
     }
 
-    fn died(&mut self, ended: Ended) {
+    pub(super) fn died(&mut self, ended: Ended) {
         self.deaths.insert(ended.pid, ended.at_us);
         if let Some(point) = self.armed.remove(&ended.pid).filter(|_| ended.at_point) {
             *self.died_at.entry(point).or_default() += 1;
         }
     }
 
-    /// Kills the hub; what it had not synced is lost with it, or not. How many writes were lost.
-    pub async fn kill_hub(&mut self, power_fails: bool) -> Result<u64, Trouble> {
-        if let Some(hub) = self.hub.take() {
-            let ended = hub.kill().await?;
-            self.died(ended);
-        }
-        Self::lost(&self.path("hub"), power_fails)
-    }
-
-    /// Kills a worker in the same way.
+    /// Kills a worker; what it had not synced is lost with it, or not. How many writes were lost.
     pub async fn kill_worker(&mut self, number: usize, power_fails: bool) -> Result<u64, Trouble> {
         self.wake(number);
         if let Some(worker) = self.workers[number].process.take() {
@@ -274,7 +240,7 @@ impl Fleet {
         Self::lost(&folder, power_fails)
     }
 
-    fn lost(folder: &Path, power_fails: bool) -> Result<u64, Trouble> {
+    pub(super) fn lost(folder: &Path, power_fails: bool) -> Result<u64, Trouble> {
         if !folder.exists() {
             return Ok(0);
         }
@@ -290,21 +256,10 @@ impl Fleet {
         Ok(std::fs::write(self.path("calm"), "")?)
     }
 
-    /// Who died at a point since the last look: the hub, and workers by their numbers. Whoever ended in
-    /// any other way is trouble.
-    pub fn reap(&mut self) -> Result<(bool, Vec<usize>), Trouble> {
-        let mut hub_is_gone = false;
-        if let Some(hub) = &mut self.hub
-            && let Some(ended) = hub.ended()?
-        {
-            if !ended.at_point {
-                return Err(
-                    format!("the hub ended ({:?}): {}", ended.code, hub.last_words()).into(),
-                );
-            }
-            (hub_is_gone, self.hub) = (true, None);
-            self.died(ended);
-        }
+    /// Who died at a point since the last look: hubs and workers by their numbers. Whoever ended in any
+    /// other way is trouble.
+    pub fn reap(&mut self) -> Result<(Vec<usize>, Vec<usize>), Trouble> {
+        let hubs = self.reap_hubs()?;
         let mut gone = Vec::new();
         for number in 0..self.workers.len() {
             let Some(process) = &mut self.workers[number].process else {
@@ -320,7 +275,7 @@ impl Fleet {
                 self.died(ended);
             }
         }
-        Ok((hub_is_gone, gone))
+        Ok((hubs, gone))
     }
 
     /// Lets a worker stand still.
@@ -354,18 +309,21 @@ impl Fleet {
         self.workers[number].workdir = self.path(&name);
     }
 
-    /// Sets the wall clock of the hub, or of a worker, off by so many seconds.
-    pub fn set_clock(&self, of: Option<usize>, offset_s: i64) -> Result<(), Trouble> {
+    /// Sets somebody's wall clock off by so many seconds.
+    pub fn set_clock(&self, of: Whose, offset_s: i64) -> Result<(), Trouble> {
         shim::set_clock(&self.control(of), offset_s)
     }
 
-    /// Fills the disk of the hub, or of a worker, or frees it.
-    pub fn set_disk_full(&self, of: Option<usize>, full: bool) -> Result<(), Trouble> {
+    /// Fills somebody's disk, or frees it.
+    pub fn set_disk_full(&self, of: Whose, full: bool) -> Result<(), Trouble> {
         shim::set_disk_full(&self.control(of), full)
     }
 
-    fn control(&self, of: Option<usize>) -> PathBuf {
-        let name = of.map_or("hub", |number| self.workers[number].name.as_str());
+    fn control(&self, of: Whose) -> PathBuf {
+        let name = match of {
+            Whose::Hub(number) => &self.hubs[number].name,
+            Whose::Worker(number) => &self.workers[number].name,
+        };
         self.path(&format!("{name}.control"))
     }
 
@@ -374,7 +332,9 @@ impl Fleet {
         for number in 0..self.workers.len() {
             self.kill_worker(number, false).await?;
         }
-        self.kill_hub(false).await?;
+        for number in 0..self.hubs.len() {
+            self.kill_hub(number, false).await?;
+        }
         // The agents' connections end with their supervisors.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let mut history = self.client.told();
@@ -389,7 +349,7 @@ impl Fleet {
         history.deaths.clone_from(&self.deaths);
         history.slots = self.settings.slots;
         history.margin_us = self.settings.ttl_ms * 500;
-        history.tasks = hub_tables(&self.path("hub/hub.db"))?;
+        history.tasks = self.kept.tables()?;
         Ok(history)
     }
 

@@ -1,10 +1,12 @@
-//! The stage of a round: a hub, workers behind proxies, a scripted provider, clients; and what can be
+//! The stage of a round: hubs, workers behind proxies, a scripted provider, clients; and what can be
 //! done to them.
 
 mod client;
 mod clock;
+mod database;
 mod fleet;
 mod ground;
+mod hubs;
 mod process;
 mod provider;
 mod proxy;
@@ -12,7 +14,9 @@ mod shim;
 
 pub use client::{Client, Wanted};
 pub use clock::now_us;
-pub use fleet::{Fleet, Settings, Worker};
+pub use database::Database;
+pub use fleet::{Fleet, Settings, Whose, Worker};
+pub use hubs::Hub;
 pub use process::{Ended, Process};
 pub use provider::{Provider, agent};
 pub use proxy::{Proxy, Rule, What};

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use tokio_postgres::{Client, Error};
 
 use super::connect::{Connector, is_lost, is_passing};
+use crate::fault;
 use crate::hub::error::HubStoreError;
 
 /// Writes that may wait; whoever comes then waits outside.
@@ -227,7 +228,10 @@ impl<W: Work> FarEnd<W> {
                 return Err(Failed::Never(error));
             }
         };
-        match work.commit(link, &decided.draft).await {
+        fault::reached("hub.commit.before");
+        let committed = work.commit(link, &decided.draft).await;
+        fault::reached("hub.commit.after");
+        match committed {
             Ok(()) => Ok(decided.answers),
             Err(error) if is_lost(&error) => {
                 self.link = None;
