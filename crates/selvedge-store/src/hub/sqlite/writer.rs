@@ -13,7 +13,7 @@ use crate::hub::error::HubStoreError;
 /// Writes that may wait; whoever comes then waits outside.
 const WAITING: usize = 4_096;
 /// Writes of one transaction.
-const BATCH: usize = 512;
+const BATCH: usize = 2_048;
 
 pub(super) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
