@@ -8,30 +8,29 @@ use crate::workspace::Metadata;
 use crate::{Done, workspace};
 
 /// The short form, for continuous integration: every planted bug is found, and a few rounds hold.
-const SHORT: [&str; 6] = ["--rounds", "2", "--seconds", "10", "--ttl", "2400"];
+const SHORT: [&[&str]; 3] = [
+    &["--plants"],
+    &["--rounds", "2", "--seconds", "10", "--ttl", "2400"],
+    &["--rounds", "1", "--seconds", "10", "--database", "postgres"],
+];
 
 /// Builds both programs and plays; without arguments the short form.
 pub(crate) fn run(args: &[&str]) -> Done {
-    let with_faults = ["build", "--package", "selvedge", "--features", "faults"];
-    program::run(&mut cargo(with_faults))?;
+    // Both at once, so that they share what they are built of.
+    let both = ["--package", "selvedge", "--package", "selvedge-chaos"];
+    let mut build = cargo(["build", "--features", "selvedge/faults"]);
+    program::run(build.args(both))?;
     let built = Metadata::own()?.target_directory.join("debug");
     // A copy: a later build of the same program must not take its place in the middle of a round.
     let copy = tempfile::tempdir()?;
     let subject = copy.path().join("selvedge");
     std::fs::copy(built.join("selvedge"), &subject)?;
-    program::run(&mut cargo(["build", "--package", "selvedge-chaos"]))?;
-    let play = |args: &[&str]| {
+    let own = [args];
+    let forms = if args.is_empty() { &SHORT[..] } else { &own };
+    for form in forms {
         let mut chaos = Command::new(built.join("selvedge-chaos"));
-        chaos
-            .arg("--program")
-            .arg(&subject)
-            .args(args)
-            .current_dir(workspace::root());
-        program::run(&mut chaos)
-    };
-    if args.is_empty() {
-        play(&["--plants"])?;
-        return play(&SHORT);
+        chaos.arg("--program").arg(&subject).args(*form);
+        program::run(chaos.current_dir(workspace::root()))?;
     }
-    play(args)
+    Ok(())
 }
