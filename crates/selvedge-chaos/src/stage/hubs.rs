@@ -115,12 +115,12 @@ impl Fleet {
 
     /// Stops the database server at once: nothing is written down, nobody is told.
     pub async fn stop_server(&self) -> Result<(), Trouble> {
-        self.with_server(|server| server.stop_now()).await
+        self.with_server(Postgres::stop_now).await
     }
 
     /// Starts it again, and waits until it answers.
     pub async fn start_server(&self) -> Result<(), Trouble> {
-        self.with_server(|server| server.start_again()).await
+        self.with_server(Postgres::start_again).await
     }
 
     async fn with_server(&self, what: fn(&Postgres)) -> Result<(), Trouble> {
