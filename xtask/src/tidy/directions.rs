@@ -30,7 +30,10 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
         ],
     ),
     ("selvedge-testkit", &[]),
-    ("selvedge-chaos", &["selvedge-core", "selvedge-store"]),
+    (
+        "selvedge-chaos",
+        &["selvedge-core", "selvedge-store", "selvedge-testkit"],
+    ),
     ("xtask", &["selvedge-core", "selvedge-hub"]),
 ];
 const FOR_TESTS: &str = "selvedge-testkit";
