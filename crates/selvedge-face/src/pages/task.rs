@@ -13,7 +13,7 @@ use super::costs::{Call, calls};
 use super::frame::{Badge, Frame, When, short_cost};
 use crate::charts;
 use crate::grid::Grid;
-use crate::reading::{Standing, Story, Task};
+use crate::reading::{Part, Standing, Story, Task};
 use crate::text::{Markup, line, visible};
 
 /// The page.
@@ -66,6 +66,19 @@ struct PartView {
     cost: String,
 }
 
+impl PartView {
+    fn new(part: &Part) -> Self {
+        Self {
+            id: line(&part.id, 60),
+            needs: line(&part.needs.join(", "), 120),
+            link: part.task.clone(),
+            badge: part.standing.into(),
+            reason: line(&part.reason, 160),
+            cost: part.cost.map_or_else(String::new, short_cost),
+        }
+    }
+}
+
 /// One line of the timeline.
 struct SpanView {
     label: String,
@@ -79,6 +92,7 @@ impl TaskPage {
         let row = &task.row;
         let title = line(&row.description, 140);
         let whole = visible(task.description.trim());
+        let part = row.part_of.as_ref();
         let mut page = Self {
             frame,
             id: row.id.clone(),
@@ -114,13 +128,14 @@ impl TaskPage {
             has_run: false,
             has_reports: false,
             has_trees: false,
-            part_of: None,
+            part_of: part.map(|it| (it.plan.to_string(), line(&it.subtask, 60))),
             timeline: Vec::new(),
         };
         match &task.story {
             Story::Untold => {}
             Story::Run(run) => page.tell_run(run, row.standing, now),
             Story::Plan { plan, runs } => page.tell_plan(plan, runs),
+            Story::Parts(parts) => page.parts = parts.iter().map(PartView::new).collect(),
         }
         page
     }
@@ -158,8 +173,6 @@ impl TaskPage {
         self.has_run = true;
         self.has_reports = true;
         self.has_trees = run.start_tree.is_some();
-        let part = run.spec.part_of.as_ref();
-        self.part_of = part.map(|it| (it.plan.to_string(), line(&it.subtask, 60)));
         self.timeline = timeline(run, now);
     }
 
@@ -179,14 +192,14 @@ impl TaskPage {
                 (None, None) => Standing::Queued,
             };
             let end = part.end.as_ref();
-            PartView {
-                id: line(&subtask.id, 60),
-                needs: line(&subtask.depends_on.join(", "), 120),
-                link: part.run_id.map(|id| id.to_string()),
-                badge: standing.into(),
-                reason: end.map_or_else(String::new, |end| line(&end.reason, 160)),
-                cost: run.map_or_else(String::new, |run| short_cost(run.cost())),
-            }
+            PartView::new(&Part {
+                id: subtask.id.clone(),
+                task: part.run_id.map(|id| id.to_string()),
+                needs: subtask.depends_on.clone(),
+                standing,
+                reason: end.map_or_else(String::new, |end| end.reason.clone()),
+                cost: run.map(Run::cost),
+            })
         });
         self.parts = parts.collect();
     }

@@ -11,7 +11,7 @@ use selvedge_core::model::{OutputRef, RunId};
 
 pub(crate) use query::RawQuery;
 pub use query::{Order, TaskQuery};
-pub use task::{Live, Rights, Standing, Story, Task, TaskRow, Tasks, select};
+pub use task::{Live, Part, Rights, Standing, Story, Task, TaskRow, Tasks, select};
 
 use crate::stats::RunFacts;
 

@@ -162,6 +162,25 @@ pub enum Story {
         /// The runs of its parts, as far as they have begun.
         runs: BTreeMap<RunId, Run>,
     },
+    /// How the parts of a plan stand, each a task of its own that tells the rest.
+    Parts(Vec<Part>),
+}
+
+/// A part of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What the plan calls it.
+    pub id: String,
+    /// The task that it is, once it has begun.
+    pub task: Option<String>,
+    /// The parts that must be verified before.
+    pub needs: Vec<String>,
+    /// How it stands.
+    pub standing: Standing,
+    /// Why it stands so; may be empty.
+    pub reason: String,
+    /// What it cost, once it has begun.
+    pub cost: Option<Cost>,
 }
 
 /// What is known of a session that goes on. A view, never evidence.

@@ -87,7 +87,7 @@ pub(super) fn run_of<'a>(inside: &Inside, task: &'a Task) -> Result<&'a Run, Res
             let error = Trouble::NotFound("it has not begun".to_owned());
             Err(on_page(inside)(error))
         }
-        Story::Plan { .. } => {
+        Story::Plan { .. } | Story::Parts(_) => {
             let error =
                 Trouble::NotFound("a plan has parts, each with a page of its own".to_owned());
             Err(on_page(inside)(error))

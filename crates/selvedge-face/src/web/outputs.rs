@@ -269,6 +269,10 @@ pub(super) async fn download(
             let account = Account::of_plan(plan, runs);
             (account, &plan.spec.workspace, result)
         }
+        Story::Parts(_) => {
+            let error = "its parts are tasks, and each has this of its own";
+            return Err(on_page(&inside)(Trouble::NotFound(error.to_owned())));
+        }
     };
     let places = Places {
         repository: workspace,

@@ -192,10 +192,20 @@ pub(super) async fn list(
 /// A plan has no attempts and costs of its own: its row shows those of its subtasks.
 async fn sum_of_plan(hub: &Hub, row: &mut TaskRow) -> Result<(), Refused> {
     if let Some((_, body)) = hub.store.task(row.task_id).await? {
-        plans::told(hub, &json(body.as_bytes())?, row).await?;
+        add(
+            row,
+            plans::sum(hub, json(body.as_bytes())?, row.outcome).await?,
+        );
         row.subtasks.clear();
     }
     Ok(())
+}
+
+fn add(row: &mut TaskRow, sum: plans::Sum) {
+    row.attempts = sum.attempts;
+    row.cost = sum.cost;
+    row.tokens = sum.tokens.0.saturating_add(sum.tokens.1);
+    row.subtasks = sum.subtasks;
 }
 
 fn filter(asked: Asked) -> Result<(ListFilter, usize), Refused> {
@@ -258,7 +268,8 @@ pub(super) async fn shown(hub: &Hub, caller: &Caller, task: &str) -> Result<Task
     let (view, body) = find(hub, caller, task).await?;
     let mut row = task_row(&view, Some(&body));
     if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(&view)) {
-        plans::told(hub, &plan, &mut row).await?;
+        let sum = plans::sum(hub, *plan, row.outcome).await?;
+        add(&mut row, sum);
     } else if row.state == TaskState::Queued {
         row.unplaceable = hub.sessions.unplaceable(&row.labels);
     }

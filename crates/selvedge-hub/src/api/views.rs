@@ -161,7 +161,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
 }
 
 /// What was asked for, and not what keeps a plan from workers.
-fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
+pub(crate) fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
     if let Some(task) = task {
         return task.labels.clone();
     }

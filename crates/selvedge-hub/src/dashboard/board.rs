@@ -8,8 +8,9 @@ use selvedge_face::reading::{
 use selvedge_store::hub::{BoardFilter, BoardPage, Kind, ListOrder, TaskView};
 
 use super::reading::failed;
-use super::rows::{row, standing};
+use super::rows::{row, standing, sum_of_plan};
 use crate::hub::Hub;
+use crate::plans;
 
 /// Waiting tasks that are looked through for those that nobody can take, the oldest first.
 const LOOKED_AT: usize = 500;
@@ -74,7 +75,16 @@ pub(super) async fn tasks(
         limit: TaskQuery::PER_PAGE,
     };
     let page = hub.store().board(filter, page).await.map_err(failed)?;
-    tasks.rows = page.iter().map(row).collect();
+    for view in &page {
+        let mut row = row(view);
+        if plans::is_plan(view) {
+            let found = hub.store().task(view.row.task_id).await.map_err(failed)?;
+            if let Some((_, body)) = found {
+                sum_of_plan(hub, view, &mut row, &body).await?;
+            }
+        }
+        tasks.rows.push(row);
+    }
     Ok(tasks)
 }
 

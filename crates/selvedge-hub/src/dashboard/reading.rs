@@ -19,11 +19,12 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use super::board;
-use super::rows::{row, word};
+use super::rows::{part_of, parts, row, sum_of_plan, word};
 use crate::access::Caller;
-use crate::api::tasks;
+use crate::api::{labels, tasks};
 use crate::facts;
 use crate::hub::Hub;
+use crate::plans;
 use crate::problem::Refused;
 use crate::review;
 
@@ -91,7 +92,14 @@ impl HubReading {
         let asked: Option<Asked> = serde_json::from_str(&body).ok();
         let lease = &view.row.lease;
         let waits = lease.state == TaskState::NeedsReview;
-        let row = row(&view);
+        let mut row = row(&view);
+        let part = asked.as_ref().and_then(|task| task.part_of.as_ref());
+        row.part_of = part.map(part_of);
+        let parts = if plans::is_plan(&view) {
+            Some(parts(sum_of_plan(&self.hub, &view, &mut row, &body).await?))
+        } else {
+            None
+        };
         let sessions = &self.hub.sessions;
         let mut about = vec![
             ("Task".to_owned(), row.id.clone()),
@@ -101,10 +109,8 @@ impl HubReading {
         let mut also = |name: &str, value: Option<String>| {
             about.extend(value.map(|value| (name.to_owned(), value)));
         };
-        also(
-            "Labels",
-            Some(view.labels.join(", ")).filter(|it| !it.is_empty()),
-        );
+        let labels = labels(&view, asked.as_ref()).join(", ");
+        also("Labels", Some(labels).filter(|it| !it.is_empty()));
         also(
             "Leases lost",
             (lease.losses > 0).then(|| lease.losses.to_string()),
@@ -114,16 +120,19 @@ impl HubReading {
             view.retry_of.map(|task| task.to_string()),
         );
         also("To be stopped", lease.cancel.clone());
-        let queued = lease.state == TaskState::Queued;
-        also(
-            "Nobody can take it",
-            queued.then(|| sessions.unplaceable(&view.labels)).flatten(),
-        );
+        let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
+        let unplaceable = waits_for_worker.then(|| sessions.unplaceable(&view.labels));
+        also("Nobody can take it", unplaceable.flatten());
         also("Why", view.row.reason.clone());
-        let sandbox = sessions
-            .workers()
-            .into_iter()
-            .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref());
+        let sandbox = match &parts {
+            Some(_) => String::new(),
+            None => sessions
+                .workers()
+                .into_iter()
+                .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref())
+                .and_then(|worker| worker.sandbox)
+                .unwrap_or_else(|| "not told by the worker.".to_owned()),
+        };
         // Which hub is meant stands in the reader's own environment.
         let mut commands = vec![("See it in a terminal", format!("selvedge show {}", row.id))];
         let again = asked.as_ref().map(submit_again);
@@ -143,12 +152,12 @@ impl HubReading {
             },
             commands,
             live: Live::Told(self.hub.told(view.row.task_id)),
-            sandbox: sandbox
-                .and_then(|worker| worker.sandbox)
-                .unwrap_or_else(|| "not told by the worker.".to_owned()),
-            story: state
-                .run
-                .map_or(Story::Untold, |run| Story::Run(Box::new(run))),
+            sandbox,
+            story: match (parts, state.run) {
+                (Some(parts), _) => Story::Parts(parts),
+                (None, Some(run)) => Story::Run(Box::new(run)),
+                (None, None) => Story::Untold,
+            },
             row,
         })
     }
@@ -311,6 +320,10 @@ impl Reading for HubReading {
                 reason: "stopped on the dashboard".to_owned(),
             };
             self.change(view.row.task_id, change).await?;
+            if plans::is_plan(&view) {
+                let stopped = plans::cancelled(&self.hub, view.row.task_id).await;
+                stopped.map_err(failed)?;
+            }
             Ok("It is being stopped.".to_owned())
         })
     }

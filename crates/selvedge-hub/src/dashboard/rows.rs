@@ -1,10 +1,15 @@
 //! From the store's rows to the dashboard's.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::model::{Cost as Money, CostSource, Outcome, Timestamp};
-use selvedge_face::reading::{Standing, TaskRow};
-use selvedge_store::hub::{Cost, TaskView};
+use selvedge_core::fleet::{SubtaskRow, TaskState};
+use selvedge_core::model::{Outcome, PartOf, TaskPart, Timestamp};
+use selvedge_face::reading::{Part, Standing, TaskRow, Trouble};
+use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
+
+use super::reading::failed;
+use crate::api::cost_of;
+use crate::hub::Hub;
+use crate::plans;
 
 /// A task as a row.
 pub(super) fn row(view: &TaskView) -> TaskRow {
@@ -18,7 +23,7 @@ pub(super) fn row(view: &TaskView) -> TaskRow {
         standing: standing(lease.state, lease.outcome),
         attempts: lease.last_run,
         max_attempts: view.max_attempts,
-        cost: money(view.cost),
+        cost: cost_of(view.cost),
         tokens: Some((view.cost.tokens_in, view.cost.tokens_out)),
         created_at: at(view.created_at),
         updated_at: at(view.row.updated_at),
@@ -46,19 +51,44 @@ pub(super) fn standing(state: TaskState, outcome: Option<Outcome>) -> Standing {
     }
 }
 
-fn money(cost: Cost) -> Money {
-    let source = if cost.unknown > 0 {
-        CostSource::Unknown
-    } else if cost.estimated > 0 {
-        CostSource::Estimated
-    } else {
-        CostSource::Reported
-    };
-    let known = cost.calls == 0 || cost.calls > cost.unknown;
-    Money {
-        micro_usd: known.then_some(cost.micro_usd),
-        source,
+/// The plan that a task is a part of.
+pub(super) fn part_of(part: &TaskPart) -> PartOf {
+    PartOf {
+        plan: part.parent_task_id.into(),
+        subtask: part.subtask.clone(),
     }
+}
+
+/// Has a plan's row show what its subtasks come to, and tells them.
+pub(super) async fn sum_of_plan(
+    hub: &Hub,
+    view: &TaskView,
+    row: &mut TaskRow,
+    body: &str,
+) -> Result<Vec<SubtaskRow>, Trouble> {
+    let plan = serde_json::from_str(body).map_err(Trouble::failed)?;
+    let sum = plans::sum(hub, plan, view.row.lease.outcome)
+        .await
+        .map_err(failed)?;
+    row.attempts = sum.attempts;
+    row.cost = sum.cost;
+    row.tokens = Some(sum.tokens);
+    Ok(sum.subtasks)
+}
+
+/// A plan's parts as its page shows them.
+pub(super) fn parts(subtasks: Vec<SubtaskRow>) -> Vec<Part> {
+    let part = |it: SubtaskRow| Part {
+        id: it.id,
+        task: it.state.map(|_| it.task_id.to_string()),
+        needs: it.depends_on,
+        standing: it
+            .state
+            .map_or(Standing::Queued, |state| standing(state, it.outcome)),
+        reason: it.reason.unwrap_or_default(),
+        cost: it.state.map(|_| it.cost),
+    };
+    subtasks.into_iter().map(part).collect()
 }
 
 /// Short, and without anything of the store in it.

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::fleet::{
-    Entry as Header, Lease as WireLease, PLAN_LABEL, TaskResult, TaskRow, TaskState,
+    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
 };
 use selvedge_core::lease::Fence;
-use selvedge_core::model::{Outcome, Task, TaskId};
+use selvedge_core::model::{Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::Turn;
 use selvedge_store::hub::{Change, Entry, HubStoreError, Step, Submitted, TaskView};
 use tokio::sync::broadcast;
@@ -252,13 +252,28 @@ fn text(result: &TaskResult) -> Result<String, HubStoreError> {
     serde_json::to_string(result).map_err(|error| HubStoreError::Damaged(error.to_string()))
 }
 
-/// Adds to a plan's row how its subtasks stand, and what they cost together.
-pub(crate) async fn told(hub: &Hub, task: &Task, row: &mut TaskRow) -> Result<(), HubStoreError> {
-    let parts = Parts::of(hub, task.clone()).await?;
-    row.cost = parts.cost();
-    let (tokens_in, tokens_out) = parts.tokens();
-    row.tokens = tokens_in.saturating_add(tokens_out);
-    row.attempts = parts.begun().map(|part| part.row.lease.last_run).sum();
-    row.subtasks = parts.rows(row.outcome);
-    Ok(())
+/// What a plan's subtasks come to so far: it has no attempts and costs of its own.
+pub(crate) struct Sum {
+    /// Attempts begun.
+    pub(crate) attempts: u32,
+    pub(crate) cost: Cost,
+    /// In and out.
+    pub(crate) tokens: (u64, u64),
+    /// How each stands.
+    pub(crate) subtasks: Vec<SubtaskRow>,
+}
+
+/// What the subtasks of a plan come to.
+pub(crate) async fn sum(
+    hub: &Hub,
+    plan: Task,
+    outcome: Option<Outcome>,
+) -> Result<Sum, HubStoreError> {
+    let parts = Parts::of(hub, plan).await?;
+    Ok(Sum {
+        attempts: parts.begun().map(|part| part.row.lease.last_run).sum(),
+        cost: parts.cost(),
+        tokens: parts.tokens(),
+        subtasks: parts.rows(outcome),
+    })
 }

@@ -194,3 +194,54 @@ fn a_task_that_is_at_work_is_stopped_from_the_page() {
     browser.go(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#workers", "0 of 1");
 }
+
+#[test]
+fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitted_again() {
+    let env = stage();
+    let go = env.root().join("go");
+    let waits = json!({ "wait_for_file": go.display().to_string() });
+    let script = json!([[waits, write("done", "yes\n"), ending(0.01)]]);
+    agents(&env, &[("patient", script)]);
+    let hub = Hub::start(&env, "127.0.0.1:0", "patient");
+    let _worker = hub.worker(&env, "loom");
+    let browser = hub.enter(&env);
+    let part = |id: &str, needs: &[&str]| {
+        let check = json!({ "type": "command", "target": "test -s done" });
+        json!({ "id": id, "description": format!("Do the {id} half"), "depends_on": needs,
+                "verification_steps": [check] })
+    };
+    let plan = json!({
+        "description": "Both halves", "workspace": env.work(), "agent": "patient",
+        "subtasks": [part("second", &["first"]), part("first", &[])],
+    });
+    let id = hub.submit(&plan);
+    browser.go(&format!("{}/tasks/{id}", hub.origin));
+    let rows = "return [...document.querySelectorAll('#parts tbody tr')].map(row => row.cells[0].innerText + ' ' + row.cells[1].innerText)";
+    browser.wait_for_text("#parts", "running");
+    assert_eq!(
+        browser.script(rows, &[]),
+        json!(["queued second", "running first"])
+    );
+    let facts = browser.text("#facts");
+    assert!(
+        !facts.contains("selvedge:") && !facts.contains("Nobody can take it"),
+        "{facts}"
+    );
+
+    browser.click("#actions form[action$=cancel] button");
+    browser.wait_for_text(".title .badge", "cancelled");
+    browser.wait_for_text("#parts", "cancelled");
+    browser.wait_for_text("#parts", "not begun: it needs `first`");
+
+    browser.click("#actions form[action$=retry] button");
+    browser.wait_until(&format!("!location.pathname.endsWith('{id}')"));
+    std::fs::write(&go, "").unwrap();
+    browser.wait_for_text(".title .badge", "verified");
+    assert_eq!(
+        browser.script(rows, &[]),
+        json!(["verified second", "verified first"])
+    );
+    assert!(browser.text("#facts").contains("$0.0200"), "what both cost");
+    browser.click("#parts a.go");
+    browser.wait_for_text(".crumbs", "plan › second");
+}

@@ -31,9 +31,8 @@ const STORED: &str = "
     LEFT JOIN report p ON p.task_no = u.task_no AND p.run_number = u.run_number
     WHERE u.closing IS NOT NULL";
 
-/// The moment after the locks were had, and the transaction's own number.
-pub(super) const MOMENT: &str = "
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
+/// The moment after the locks were had.
+pub(super) const MOMENT: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Tasks by their ids, for as long as the transaction lasts.
 fn lock() -> String {
@@ -115,18 +114,11 @@ impl Work for Changes {
         let (locked, stored, moment) = (locked?, stored?, moment?);
         let now = moment.get(0);
         let (answers, draft) = self.apply_all(jobs, &locked, &stored, now)?;
-        Ok(Decided {
-            transaction: moment.get(1),
-            answers,
-            draft,
-        })
+        Ok(Decided { answers, draft })
     }
 
     async fn commit(&self, link: &Link<Prepared>, draft: &Draft) -> Result<(), Error> {
-        draft
-            .writes
-            .commit(&link.client, &link.prepared.writes)
-            .await?;
+        draft.writes.commit(link, &link.prepared.writes).await?;
         if draft.heard {
             self.bell.ring();
         }

@@ -126,14 +126,13 @@ impl Work for Claims {
             batch.grant(want, &takers, &mut answers).await?;
         }
         Ok(Decided {
-            transaction: moment.get(1),
             answers,
             draft: batch.writes,
         })
     }
 
     async fn commit(&self, link: &Link<Prepared>, draft: &Writes) -> Result<(), Error> {
-        draft.commit(&link.client, &link.prepared.writes).await?;
+        draft.commit(link, &link.prepared.writes).await?;
         if !draft.rows.is_empty() {
             self.bell.ring();
         }

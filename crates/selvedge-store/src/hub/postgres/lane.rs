@@ -2,7 +2,9 @@
 //!
 //! Many callers so share one trip to the server and one sync of its disk. A batch that cannot be
 //! written is tried one job at a time. When the connection is lost while a commit is under way, the
-//! server is asked what became of that transaction: nobody is told something else than what is kept.
+//! lane's own row tells what became of it, for every transaction writes its number there: nobody is told
+//! something else than what is kept. The server's numbers of transactions would not do. One that died
+//! gives those out again of which nothing had come to its disk.
 
 use std::fmt;
 use std::future::Future;
@@ -11,8 +13,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Error, Statement};
+use uuid::Uuid;
 
+use super::columns::NOW;
 use super::connect::{Connector, is_lost, is_passing};
 use crate::fault;
 use crate::hub::error::HubStoreError;
@@ -49,7 +54,7 @@ pub(super) trait Work: Send + Sync + 'static {
         jobs: &[&Self::Job],
     ) -> impl Future<Output = Result<Decided<Self::Answer, Self::Draft>, HubStoreErrorOr>> + Send;
 
-    /// Writes what was decided, and commits.
+    /// Writes what was decided with the transaction's [mark](Link::mark), and commits.
     fn commit(
         &self,
         link: &Link<Self::Prepared>,
@@ -61,12 +66,22 @@ pub(super) trait Work: Send + Sync + 'static {
 pub(super) struct Link<P> {
     pub(super) client: Client,
     pub(super) prepared: P,
+    mark: Statement,
+    lane: Uuid,
+    /// The number of its lane's transaction that is under way.
+    batch: i64,
+}
+
+impl<P> Link<P> {
+    /// Writes down which transaction this is: part of every one that writes anything.
+    pub(super) async fn mark(&self) -> Result<(), Error> {
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&self.lane, &self.batch];
+        self.client.execute(&self.mark, &values).await.map(drop)
+    }
 }
 
 /// What a transaction comes to once it is committed.
 pub(super) struct Decided<A, D> {
-    /// The transaction's own number, by which the server knows it afterwards.
-    pub(super) transaction: String,
     /// For each job.
     pub(super) answers: Vec<A>,
     /// What is to be written.
@@ -124,6 +139,8 @@ impl<W: Work> Lane<W> {
         let far = FarEnd {
             connector,
             work,
+            lane: Uuid::new_v4(),
+            batch: 0,
             link: None,
             down: false,
         };
@@ -142,6 +159,9 @@ impl<W: Work> Lane<W> {
 struct FarEnd<W: Work> {
     connector: Connector,
     work: Arc<W>,
+    lane: Uuid,
+    /// How many transactions there were: the number of the latest.
+    batch: i64,
     link: Option<Link<W::Prepared>>,
     /// The last batch found no server: those who come now are not kept waiting.
     down: bool,
@@ -160,7 +180,7 @@ enum Failed {
 impl<W: Work> FarEnd<W> {
     async fn run(mut self, mut waiting: mpsc::Receiver<Waiting<W>>) {
         // The first who comes need not wait for it; whoever finds no server then says so.
-        self.link = connected::<W>(&self.connector).await.ok();
+        self.link = self.connected().await.ok();
         let mut batch = Vec::new();
         while waiting.recv_many(&mut batch, BATCH).await > 0 {
             let jobs: Vec<&W::Job> = batch.iter().map(|(job, _)| job).collect();
@@ -219,6 +239,7 @@ impl<W: Work> FarEnd<W> {
 
     async fn attempt(&mut self, jobs: &[&W::Job]) -> Result<Vec<W::Answer>, Failed> {
         let work = Arc::clone(&self.work);
+        self.batch += 1;
         let link = self.link().await?;
         let decided = match work.decide(link, jobs).await {
             Ok(decided) => decided,
@@ -235,7 +256,7 @@ impl<W: Work> FarEnd<W> {
             Ok(()) => Ok(decided.answers),
             Err(error) if is_lost(&error) => {
                 self.link = None;
-                self.became_of(&decided.transaction, error).await?;
+                self.became_of(error).await?;
                 Ok(decided.answers)
             }
             Err(error) => Err(self.rolled_back(error).await),
@@ -245,11 +266,23 @@ impl<W: Work> FarEnd<W> {
     async fn link(&mut self) -> Result<&Link<W::Prepared>, Failed> {
         let link = match self.link.take().filter(|link| !link.client.is_closed()) {
             Some(link) => link,
-            None => connected::<W>(&self.connector)
-                .await
-                .map_err(lost_or_never)?,
+            None => self.connected().await.map_err(lost_or_never)?,
         };
-        Ok(self.link.insert(link))
+        let link = self.link.insert(link);
+        link.batch = self.batch;
+        Ok(link)
+    }
+
+    async fn connected(&self) -> Result<Link<W::Prepared>, Error> {
+        let client = self.connector.client().await?;
+        client.batch_execute(BY_KEY).await?;
+        Ok(Link {
+            mark: client.prepare(&mark()).await?,
+            prepared: W::prepare(&client).await?,
+            client,
+            lane: self.lane,
+            batch: self.batch,
+        })
     }
 
     async fn rolled_back(&mut self, error: Error) -> Failed {
@@ -272,16 +305,16 @@ impl<W: Work> FarEnd<W> {
         }
     }
 
-    /// Finds out whether a transaction was committed whose commit was not answered.
-    async fn became_of(&mut self, transaction: &str, error: Error) -> Result<(), Failed> {
+    /// Finds out whether the transaction was committed whose commit was not answered.
+    async fn became_of(&mut self, error: Error) -> Result<(), Failed> {
         let until = Instant::now() + PATIENCE;
         loop {
-            match self.status(transaction).await {
-                Ok(Some(word)) if word == "committed" => return Ok(()),
-                // The server that it ran on may not have noticed yet.
-                Ok(Some(word)) if word == "in progress" => {}
-                // A server that does not know its number never kept it.
-                Ok(_) | Err(Failed::Never(_)) => return Err(Failed::Lost(error.into())),
+            match self.last().await {
+                Ok(last) if last == self.batch => return Ok(()),
+                Ok(_) => return Err(Failed::Lost(error.into())),
+                // The server that it runs on has not noticed yet.
+                Err(Failed::Passing(_)) => {}
+                Err(failed @ Failed::Never(_)) => return Err(failed),
                 Err(failed) if Instant::now() >= until => return Err(failed),
                 Err(_) => {}
             }
@@ -289,19 +322,41 @@ impl<W: Work> FarEnd<W> {
         }
     }
 
-    async fn status(&mut self, transaction: &str) -> Result<Option<String>, Failed> {
+    /// The last transaction of this lane that was committed; waits for one that is under way.
+    async fn last(&mut self) -> Result<i64, Failed> {
+        let lane = self.lane;
         let link = self.link().await?;
-        let query = "SELECT pg_xact_status($1::text::xid8)";
-        let row = link.client.query_one(query, &[&transaction]).await;
-        Ok(row.map_err(lost_or_never)?.get(0))
+        let row = link.client.query_one(&last(), &[&lane]).await;
+        row.map(|row| row.get(0)).map_err(|error| {
+            if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+                Failed::Passing(error)
+            } else {
+                lost_or_never(error)
+            }
+        })
     }
 }
 
-async fn connected<W: Work>(connector: &Connector) -> Result<Link<W::Prepared>, Error> {
-    let client = connector.client().await?;
-    client.batch_execute(BY_KEY).await?;
-    let prepared = W::prepare(&client).await?;
-    Ok(Link { client, prepared })
+fn mark() -> String {
+    format!(
+        "INSERT INTO lane (lane_id, batch, used_at) VALUES ($1, $2, {NOW})
+         ON CONFLICT (lane_id) DO UPDATE SET batch = excluded.batch, used_at = excluded.used_at"
+    )
+}
+
+/// Writes the row, too: whoever is about to write it is waited for, even if it is not there yet.
+fn last() -> String {
+    format!(
+        "INSERT INTO lane (lane_id, batch, used_at) VALUES ($1, 0, {NOW})
+         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at
+         RETURNING batch"
+    )
+}
+
+/// Removes what lanes left that nobody uses any more.
+pub(super) async fn forget_old(client: &Client) -> Result<(), Error> {
+    let old = format!("DELETE FROM lane WHERE used_at < {NOW} - 86400000");
+    client.batch_execute(&old).await
 }
 
 /// Everything in a lane is found by its key. Plans made while a table was empty would read all of it

@@ -80,6 +80,8 @@ impl PostgresHub {
             .await
             .map_err(|error| told(error.into()))?;
         migrate::migrate(&mut client).await.map_err(told)?;
+        let forgotten = lane::forget_old(&client).await;
+        forgotten.map_err(|error| told(error.into()))?;
         drop(client);
         let rules = settings.rules;
         let bell = Arc::new(Bell::default());

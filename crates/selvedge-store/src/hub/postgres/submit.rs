@@ -9,7 +9,6 @@ use selvedge_core::model::TaskId;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
-use super::changes::MOMENT;
 use super::columns::{maybe, small, text};
 use super::lane::{Decided, HubStoreErrorOr, Link, Work};
 use super::neighbours::Bell;
@@ -65,7 +64,6 @@ pub(super) struct Prepared {
     keys: Statement,
     give_back: Statement,
     insert: Statement,
-    moment: Statement,
 }
 
 type Key<'a> = (&'a str, &'a str);
@@ -79,19 +77,17 @@ impl Work for Submissions {
     async fn prepare(client: &Client) -> Result<Prepared, Error> {
         // Joins with what was asked are by hash: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
-        let (take_keys, keys, give_back, insert, moment) = tokio::try_join!(
+        let (take_keys, keys, give_back, insert) = tokio::try_join!(
             client.prepare(TAKE_KEYS),
             client.prepare(KEYS),
             client.prepare(GIVE_BACK),
-            client.prepare(INSERT),
-            client.prepare(MOMENT)
+            client.prepare(INSERT)
         )?;
         Ok(Prepared {
             take_keys,
             keys,
             give_back,
             insert,
-            moment,
         })
     }
 
@@ -100,13 +96,7 @@ impl Work for Submissions {
         link: &Link<Prepared>,
         jobs: &[&NewTask],
     ) -> Result<Decided<Submitted, bool>, HubStoreErrorOr> {
-        let (begun, moment) = tokio::join!(
-            biased;
-            link.client.batch_execute("BEGIN"),
-            link.client.query_one(&link.prepared.moment, &[])
-        );
-        begun?;
-        let transaction = moment?.get(1);
+        link.client.batch_execute("BEGIN").await?;
         let mut answers = by_key(link, jobs).await?;
         let mut open: Vec<&NewTask> = Vec::new();
         let mut seen = HashSet::new();
@@ -135,17 +125,22 @@ impl Work for Submissions {
             });
         }
         Ok(Decided {
-            transaction,
             answers: answers.into_iter().flatten().collect(),
             draft: !taken.is_empty(),
         })
     }
 
     async fn commit(&self, link: &Link<Prepared>, draft: &bool) -> Result<(), Error> {
-        link.client.batch_execute("COMMIT").await?;
-        if *draft {
-            self.bell.ring();
+        if !draft {
+            return link.client.batch_execute("COMMIT").await;
         }
+        let (marked, committed) = tokio::join!(
+            biased;
+            link.mark(),
+            link.client.batch_execute("COMMIT")
+        );
+        marked.and(committed)?;
+        self.bell.ring();
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
 use super::columns::{Kept, SAVE, TaskColumns, int, small, text};
+use super::lane::Link;
 use crate::hub::change::{self, Written};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
@@ -229,7 +230,11 @@ impl Writes {
     }
 
     /// Sends all of it and the commit, and waits for the answers.
-    pub(super) async fn commit(&self, client: &Client, with: &Statements) -> Result<(), Error> {
+    pub(super) async fn commit<P: Sync>(
+        &self,
+        link: &Link<P>,
+        with: &Statements,
+    ) -> Result<(), Error> {
         let rows = TaskColumns::of(self.rows.iter());
         let closed = Closed::of(&self.closed);
         let files = Files::of(&self.files);
@@ -237,7 +242,7 @@ impl Writes {
         let (begun, results) = (&self.begun, &self.results);
         let values = rows.values();
         let mut flight = Flight {
-            client,
+            client: &link.client,
             sent: Vec::new(),
         };
         if !rows.is_empty() {
@@ -296,6 +301,9 @@ impl Writes {
             let values: Vec<Value<'_>> =
                 vec![&files.tasks, &files.names, &files.hashes, &files.sizes];
             flight.add(&with.files, values);
+        }
+        if !flight.sent.is_empty() {
+            flight.sent.push(Box::pin(link.mark()));
         }
         flight.land().await
     }
