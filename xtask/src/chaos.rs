@@ -16,9 +16,8 @@ const SHORT: [&[&str]; 3] = [
 
 /// Builds both programs and plays; without arguments the short form.
 pub(crate) fn run(args: &[&str]) -> Done {
-    // Both at once, so that they share what they are built of.
-    let both = ["--package", "selvedge", "--package", "selvedge-chaos"];
-    let mut build = cargo(["build", "--features", "selvedge/faults"]);
+    let both = ["--bin", "selvedge", "--bin", "selvedge-chaos"];
+    let mut build = cargo(["build", "--workspace", "--features", "selvedge/faults"]);
     program::run(build.args(both))?;
     let built = Metadata::own()?.target_directory.join("debug");
     // A copy: a later build of the same program must not take its place in the middle of a round.

@@ -64,10 +64,9 @@ pub(crate) fn suite(args: &[&str]) -> Done<Command> {
     let folders = std::iter::once(&programs).chain(&agents);
     let mut tests = cargo([
         "test",
-        "--package",
-        "selvedge",
+        "--workspace",
         "--features",
-        "e2e",
+        "selvedge/e2e",
         "--test",
         "e2e",
         "--",

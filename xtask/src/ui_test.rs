@@ -27,10 +27,9 @@ pub(crate) fn run(args: &[&str]) -> Done {
     }
     let mut tests = cargo([
         "test",
-        "--package",
-        "selvedge",
+        "--workspace",
         "--features",
-        "ui",
+        "selvedge/ui",
         "--test",
         "ui",
         "--",

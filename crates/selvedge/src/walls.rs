@@ -25,10 +25,13 @@ pub(crate) async fn raise(
     };
     let raised = sandbox::raise(spec, &scene, &Supervisor::this_program()).await;
     let raised = raised.map_err(|refused| {
+        let what_works = if matches!(spec.backend, Backend::Podman | Backend::Docker) {
+            "`selvedge doctor` says what works here; docs/sandbox.md says what containers need"
+        } else {
+            "`selvedge doctor` says what works here; Debian and Ubuntu: apt install bubblewrap"
+        };
         CliError::infrastructure(refused)
-            .hint(
-                "`selvedge doctor` says what works here; Debian and Ubuntu: apt install bubblewrap",
-            )
+            .hint(what_works)
             .hint("to do without: --sandbox none")
     })?;
     if let Some(why) = raised

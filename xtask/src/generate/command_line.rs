@@ -35,7 +35,13 @@ struct Selvedge(PathBuf);
 
 impl Selvedge {
     fn build() -> Done<Self> {
-        program::run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
+        program::run(&mut cargo([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--bin",
+            "selvedge",
+        ]))?;
         Ok(Self(
             Metadata::own()?.target_directory.join("debug/selvedge"),
         ))

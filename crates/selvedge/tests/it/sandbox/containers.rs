@@ -1,9 +1,9 @@
 //! Containers: an image of this machine's own tools, made from a folder, and what is true of containers
-//! alone. The engine keeps what it keeps below the build's folder.
+//! alone. Podman keeps what it keeps below the build's folder; Docker's service is the one that is there.
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
@@ -20,67 +20,98 @@ const CONTAINER: &[&str] = &[
     "--ulimit=nproc=1024:1024",
 ];
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("podman")
+/// Who runs containers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Engine {
+    Podman,
+    Docker,
 }
 
-fn engine() -> Vec<String> {
-    let folder = folder();
-    let mut words = vec![
-        format!("--root={}", folder.join("storage").display()),
-        format!("--runroot={}", folder.join("run").display()),
-    ];
-    let fixed = [
-        "--storage-driver=vfs",
-        "--cgroup-manager=cgroupfs",
-        "--events-backend=none",
-    ];
-    words.extend(fixed.map(ToOwned::to_owned));
-    if Path::new("/usr/sbin/runc").exists() {
-        words.push("--runtime=runc".to_owned());
+impl Engine {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker",
+        }
     }
-    words
-}
 
-fn podman(args: &[&str]) -> Result<Output, String> {
-    let output = Command::new("podman").args(engine()).args(args).output();
-    let output =
-        output.map_err(|error| format!("podman: {error} (Debian: apt install podman runc)"))?;
-    if output.status.success() {
-        return Ok(output);
+    /// Settings that name the image, which is made once; or why there is none.
+    pub(crate) fn settings(self) -> Result<String, String> {
+        static MADE: [OnceLock<Result<String, String>>; 2] = [OnceLock::new(), OnceLock::new()];
+        let [podman, docker] = &MADE;
+        let made = match self {
+            Self::Podman => podman,
+            Self::Docker => docker,
+        };
+        made.get_or_init(|| self.make()).clone()
     }
-    Err(String::from_utf8_lossy(&output.stderr).into_owned())
-}
 
-/// Settings that name the image, which is made once; or why there is none.
-pub(crate) fn settings() -> Result<String, String> {
-    static MADE: OnceLock<Result<String, String>> = OnceLock::new();
-    MADE.get_or_init(make).clone()
-}
-
-fn make() -> Result<String, String> {
-    if podman(&["image", "exists", IMAGE]).is_err() {
-        let root = tempfile::tempdir().map_err(|error| error.to_string())?;
-        lay(root.path()).map_err(|error| error.to_string())?;
-        let archive = root.path().join("image.tar");
-        let packed = Command::new("tar")
-            .arg("-C")
-            .arg(root.path().join("root"))
-            .arg("-cf")
-            .arg(&archive)
-            .arg(".")
-            .status();
-        packed.map_err(|error| error.to_string())?;
-        podman(&["import", &archive.to_string_lossy(), IMAGE])?;
+    /// What comes before its own command.
+    fn args(self) -> Vec<String> {
+        if let Self::Docker = self {
+            let host = std::env::var("DOCKER_HOST").ok();
+            return host
+                .map(|host| format!("--host={host}"))
+                .into_iter()
+                .collect();
+        }
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("podman");
+        let mut words = vec![
+            format!("--root={}", folder.join("storage").display()),
+            format!("--runroot={}", folder.join("run").display()),
+        ];
+        let fixed = [
+            "--storage-driver=vfs",
+            "--cgroup-manager=cgroupfs",
+            "--events-backend=none",
+        ];
+        words.extend(fixed.map(ToOwned::to_owned));
+        if Path::new("/usr/sbin/runc").exists() {
+            words.push("--runtime=runc".to_owned());
+        }
+        words
     }
-    let mut trial = vec!["run", "--rm", "--network=none"];
-    trial.extend(CONTAINER);
-    trial.extend([IMAGE, "true"]);
-    podman(&trial)?;
-    Ok(format!(
-        "[sandbox]\nimage = {IMAGE:?}\nengine_args = {:?}\ncontainer_args = {CONTAINER:?}\n",
-        engine()
-    ))
+
+    fn run(self, args: &[&str]) -> Result<Output, String> {
+        let name = self.name();
+        let output = Command::new(name).args(self.args()).args(args).output();
+        let output = output.map_err(|error| format!("{name}: {error}"))?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    fn make(self) -> Result<String, String> {
+        if self.run(&["image", "inspect", IMAGE]).is_err() {
+            let root = tempfile::tempdir().map_err(|error| error.to_string())?;
+            lay(root.path()).map_err(|error| error.to_string())?;
+            let archive = root.path().join("image.tar");
+            let packed = Command::new("tar")
+                .arg("-C")
+                .arg(root.path().join("root"))
+                .arg("-cf")
+                .arg(&archive)
+                .arg(".")
+                .status();
+            packed.map_err(|error| error.to_string())?;
+            self.run(&["import", &archive.to_string_lossy(), IMAGE])?;
+        }
+        let mut trial = vec!["run", "--rm", "--network=none"];
+        trial.extend(CONTAINER);
+        trial.extend([IMAGE, "true"]);
+        self.run(&trial)?;
+        Ok(format!(
+            "[sandbox]\nimage = {IMAGE:?}\nengine_args = {:?}\ncontainer_args = {CONTAINER:?}\n",
+            self.args()
+        ))
+    }
+
+    /// Whether it has the container of this record.
+    fn has(self, record: &str) -> bool {
+        let name = record.trim_end_matches(".json");
+        self.run(&["container", "inspect", name]).is_ok()
+    }
 }
 
 /// A root with nothing in it but where things are to be.
@@ -106,61 +137,64 @@ fn kept(scene: &Scene) -> Vec<String> {
         .collect()
 }
 
-fn exists(record: &str) -> bool {
-    let name = record.trim_end_matches(".json");
-    podman(&["container", "exists", name]).is_ok()
+/// One test for each function and engine: `sandbox::containers::podman::name`.
+macro_rules! on_engines {
+    ($($name:ident),+ $(,)?) => {
+        crate::sandbox::in_containers!(podman, Podman, $($name),+);
+        crate::sandbox::in_containers!(docker, Docker, $($name),+);
+    };
 }
+on_engines!(
+    a_container_goes_with_its_session,
+    a_container_whose_supervisor_was_killed_goes_at_the_next_start,
+    without_an_image_nothing_runs,
+    what_the_image_lacks_is_told_of_the_image,
+);
 
 /// One for the session and one for every check, each gone with it, also when it is killed.
-#[test]
-fn a_container_goes_with_its_session() {
-    let Some(scene) = Scene::in_container() else {
-        return;
-    };
+fn a_container_goes_with_its_session(scene: &Scene) {
     let record = "test -e /.selvedge/control && echo in a container; true";
     let said = scene.attempt(record);
     assert!(said.contains("in a container"), "{said}");
-    assert_eq!(kept(&scene), [] as [String; 0]);
+    assert_eq!(kept(scene), [] as [String; 0]);
 
     let begun = scene.env.work().join("begun");
     scene.env.write("attempt.sh", "touch begun; sleep 600");
     let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
-    let there = kept(&scene);
+    let there = kept(scene);
     assert_eq!(there.len(), 1, "{there:?}");
-    assert!(exists(&there[0]));
+    assert!(scene.engine().has(&there[0]));
     child.kill();
-    wait_until("the container's end", || kept(&scene).is_empty());
-    assert!(!exists(&there[0]));
+    wait_until("the container's end", || kept(scene).is_empty());
+    assert!(!scene.engine().has(&there[0]));
 }
 
 /// The next start clears away what nobody was left to clear away.
-#[test]
-fn a_container_whose_supervisor_was_killed_goes_at_the_next_start() {
-    let Some(scene) = Scene::in_container() else {
-        return;
-    };
+fn a_container_whose_supervisor_was_killed_goes_at_the_next_start(scene: &Scene) {
     let begun = scene.env.work().join("begun");
     scene.env.write("attempt.sh", "touch begun; sleep 600");
     let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
-    let there = kept(&scene);
+    let there = kept(scene);
     scene.kill_ours();
     drop(child);
     let temporary = Path::new("/tmp").join(there[0].trim_end_matches(".json"));
-    assert!(temporary.exists() && exists(&there[0]), "{there:?}");
+    assert!(
+        temporary.exists() && scene.engine().has(&there[0]),
+        "{there:?}"
+    );
     scene.attempt("true");
-    assert!(!exists(&there[0]));
-    assert_eq!(kept(&scene), [] as [String; 0]);
+    assert!(!scene.engine().has(&there[0]));
+    assert_eq!(kept(scene), [] as [String; 0]);
     assert!(!temporary.exists());
 }
 
-#[test]
-fn without_an_image_nothing_runs() {
-    let Some(scene) = Scene::in_container() else {
-        return;
-    };
-    fs::remove_file(scene.env.config().join("selvedge/config.toml")).unwrap();
+fn without_an_image_nothing_runs(scene: &Scene) {
+    let path = scene.env.config().join("selvedge/config.toml");
+    let settings = fs::read_to_string(&path).unwrap();
+    let image = format!("image = {IMAGE:?}\n");
+    fs::write(&path, settings.replace(&image, "")).unwrap();
     for (image, says) in [
         ("", "no image is named"),
         ("localhost/selvedge-no-such", "selvedge-no-such"),
@@ -173,11 +207,7 @@ fn without_an_image_nothing_runs() {
     }
 }
 
-#[test]
-fn what_the_image_lacks_is_told_of_the_image() {
-    let Some(scene) = Scene::in_container() else {
-        return;
-    };
+fn what_the_image_lacks_is_told_of_the_image(scene: &Scene) {
     let run = [
         "verify",
         "--check",

@@ -1,7 +1,7 @@
 //! The walls, through the real binary and on every backend. Every escape is a real attempt: what must
 //! not happen is looked for outside, and is not asked of whoever attempted it. bubblewrap or Landlock
-//! that is not there fails these tests and says what to install; where podman is not there or can run
-//! nothing, its tests say so and that they are skipped.
+//! that is not there fails these tests and says what to install; where Podman is not there or can run
+//! nothing, or Docker's service does not answer, their tests say so and that they are skipped.
 
 mod asked;
 mod blame;
@@ -33,18 +33,28 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// The same, and in a container: `sandbox::…::podman::name`.
-macro_rules! on_all {
-    ($($name:ident),+ $(,)?) => {
-        $crate::sandbox::on_both!($($name),+);
-        mod podman {
+/// The same in containers of one engine: `sandbox::…::podman::name`.
+macro_rules! in_containers {
+    ($module:ident, $engine:ident, $($name:ident),+ $(,)?) => {
+        mod $module {
             $(#[test]
             fn $name() {
-                if let Some(scene) = crate::sandbox::scene::Scene::in_container() {
+                let engine = crate::sandbox::containers::Engine::$engine;
+                if let Some(scene) = crate::sandbox::scene::Scene::in_container(engine) {
                     super::$name(&scene);
                 }
             })+
         }
+    };
+}
+pub(crate) use in_containers;
+
+/// The same on every backend.
+macro_rules! on_all {
+    ($($name:ident),+ $(,)?) => {
+        $crate::sandbox::on_both!($($name),+);
+        $crate::sandbox::in_containers!(podman, Podman, $($name),+);
+        $crate::sandbox::in_containers!(docker, Docker, $($name),+);
     };
 }
 pub(crate) use on_all;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use selvedge_testkit::TestEnv;
 use serde_json::Value;
 
-use super::containers;
+use super::containers::Engine;
 use crate::stage::{executable, wait_until};
 
 /// What nobody inside may come to see.
@@ -15,6 +15,7 @@ pub(crate) const SECRET: &str = "s3cret-of-the-home";
 pub(crate) struct Scene {
     pub(crate) env: TestEnv,
     pub(crate) backend: &'static str,
+    engine: Option<Engine>,
 }
 
 impl Scene {
@@ -23,7 +24,11 @@ impl Scene {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge")).behind(backend);
         env.repo();
-        let scene = Self { env, backend };
+        let scene = Self {
+            env,
+            backend,
+            engine: None,
+        };
         for path in [
             ".ssh/id_ed25519",
             ".aws/credentials",
@@ -37,21 +42,28 @@ impl Scene {
         scene
     }
 
-    /// In a container; none where podman can run none, which is said.
+    /// In a container; none where the engine can run none, which is said.
     #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-    pub(crate) fn in_container() -> Option<Self> {
-        let settings = match containers::settings() {
+    pub(crate) fn in_container(engine: Engine) -> Option<Self> {
+        let settings = match engine.settings() {
             Ok(settings) => settings,
             Err(why) => {
-                eprintln!("SKIPPED: no container can be run here: {why}");
+                let name = engine.name();
+                eprintln!("SKIPPED: {name} can run no container here: {why}");
                 return None;
             }
         };
-        let scene = Self::behind("podman");
+        let mut scene = Self::behind(engine.name());
+        scene.engine = Some(engine);
         let path = scene.env.config().join("selvedge/config.toml");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, settings).unwrap();
         Some(scene)
+    }
+
+    /// Who runs its containers.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine.expect("a scene in a container")
     }
 
     pub(crate) fn in_home(&self, path: &str, text: &str) -> PathBuf {
