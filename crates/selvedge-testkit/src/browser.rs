@@ -36,20 +36,7 @@ impl Browser {
             .prefix("chromium-")
             .tempdir_in(env.root());
         let profile = profile.expect("a profile").keep();
-        let driver = env
-            .command("chromedriver")
-            .args(["--port=0", "--log-level=SEVERE"])
-            .patience(Duration::from_mins(5))
-            .spawn();
-        let said = "was started successfully on port ";
-        driver.wait_for_stdout(said);
-        driver.wait_for_stdout(".\n");
-        let stdout = driver.stdout();
-        let port = stdout
-            .split(said)
-            .nth(1)
-            .and_then(|rest| rest.split('.').next());
-        let port: u16 = port.and_then(|port| port.parse().ok()).expect("a port");
+        let (driver, port) = drive(env);
         let wire = Wire::connect(port, &capabilities(&profile));
         Self {
             wire,
@@ -231,6 +218,29 @@ impl Browser {
         let named = found.as_object().and_then(|it| it.values().next());
         text(named.expect("an element"))
     }
+}
+
+/// A driver, and its port. It takes a free one of IPv6, and ends where that of IPv4 is taken.
+#[track_caller]
+fn drive(env: &TestEnv) -> (Child, u16) {
+    let said = "was started successfully on port ";
+    for _ in 0..10 {
+        let driver = env
+            .command("chromedriver")
+            .args(["--port=0", "--log-level=SEVERE"])
+            .patience(Duration::from_mins(5))
+            .spawn();
+        if !driver.says_on_stdout(said) {
+            continue;
+        }
+        driver.wait_for_stdout(".\n");
+        let stdout = driver.stdout();
+        let port = stdout.split(said).nth(1);
+        let port = port.and_then(|rest| rest.split('.').next());
+        let port = port.and_then(|port| port.parse().ok()).expect("a port");
+        return (driver, port);
+    }
+    panic!("chromedriver finds no port")
 }
 
 fn text(value: &Value) -> String {

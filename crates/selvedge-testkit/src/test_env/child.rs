@@ -97,6 +97,11 @@ impl Child {
         self.wait_for_text(&self.stdout, "stdout", text);
     }
 
+    /// The same, of a program that may end without: whether it said it.
+    pub fn says_on_stdout(&self, text: &str) -> bool {
+        self.has_come(&self.stdout, text)
+    }
+
     /// Waits until its standard error holds `text`.
     #[track_caller]
     pub fn wait_for_stderr(&self, text: &str) {
@@ -148,15 +153,19 @@ impl Child {
 
     #[track_caller]
     fn wait_for_text(&self, stream: &Watched<Stream>, name: &str, text: &str) {
+        assert!(
+            self.has_come(stream, text),
+            "{text:?} did not come on {name}\n{}",
+            self.so_far()
+        );
+    }
+
+    fn has_come(&self, stream: &Watched<Stream>, text: &str) -> bool {
         let found = stream.wait_for(self.patience, |stream| {
             let found = stream.text().contains(text);
             (found || stream.is_closed).then_some(found)
         });
-        assert!(
-            found == Some(true),
-            "{text:?} did not come on {name}\n{}",
-            self.so_far()
-        );
+        found == Some(true)
     }
 
     fn so_far(&self) -> String {
