@@ -63,7 +63,7 @@ impl Scene {
 
     /// Who runs its containers.
     pub(crate) fn engine(&self) -> Engine {
-        self.engine.expect("a scene in a container")
+        self.engine.unwrap()
     }
 
     pub(crate) fn in_home(&self, path: &str, text: &str) -> PathBuf {
