@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 use self::formats::{FORMATS, Format, Run};
 use self::forms::{Form, forms};
@@ -95,22 +95,56 @@ struct Compiled {
 
 /// The prefixes of the formats.
 struct Prefixes {
-    /// Building it fails only where they have no end, which they have.
-    automaton: Option<AhoCorasick>,
+    /// Reads past what holds none quickly, and takes long to begin. Building it fails only where the
+    /// prefixes have no end, which they have.
+    far: Option<AhoCorasick>,
+    /// The other way round.
+    near: Option<AhoCorasick>,
+    /// Bytes of the longest.
+    longest: usize,
     /// For each format, those whose prefix begins its own, itself among them.
     within: Vec<Vec<usize>>,
+}
+
+/// How far behind a prefix the next one is looked for as if it were near.
+const NEAR: usize = 128;
+
+impl Prefixes {
+    /// The first prefix from a place on, and whose it is. Where one stood just before, as in output full of
+    /// links, the next is seldom far.
+    fn find(&self, text: &[u8], from: usize, is_first: bool) -> Option<(usize, usize)> {
+        let mut from = from;
+        if !is_first {
+            let end = text.len().min(from + NEAR + self.longest);
+            let hit = self.near.as_ref()?.find(Input::new(text).range(from..end));
+            // One that begins behind may be cut off.
+            if let Some(hit) = hit.filter(|hit| hit.start() < from + NEAR) {
+                return Some((hit.start(), hit.pattern().as_usize()));
+            }
+            from = text.len().min(from + NEAR);
+        }
+        let hit = self.far.as_ref()?.find(Input::new(text).range(from..))?;
+        Some((hit.start(), hit.pattern().as_usize()))
+    }
 }
 
 static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
     let mut automaton = AhoCorasick::builder();
     automaton.match_kind(MatchKind::LeftmostLongest);
+    let prefixes = || FORMATS.iter().map(|it| it.prefix);
     let within = |one: &Format| {
         let begins = |(_, other): &(usize, &Format)| one.prefix.starts_with(other.prefix);
         let all = FORMATS.iter().enumerate().filter(begins);
         all.map(|(index, _)| index).collect()
     };
     Prefixes {
-        automaton: automaton.build(FORMATS.iter().map(|it| it.prefix)).ok(),
+        far: automaton.build(prefixes()).ok(),
+        near: automaton
+            .prefilter(false)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(prefixes())
+            .ok(),
+        longest: prefixes().map(str::len).max().unwrap_or(0),
         within: FORMATS.iter().map(within).collect(),
     }
 });
@@ -216,8 +250,7 @@ impl Compiled {
 
     /// The first place near the end of a text from which on a key may have begun.
     fn undecided(&self, text: &[u8]) -> usize {
-        let longest = FORMATS.iter().map(|it| it.prefix.len()).max().unwrap_or(0);
-        let from = text.len().saturating_sub(longest.max(KEY) - 1);
+        let from = text.len().saturating_sub(PREFIXES.longest.max(KEY) - 1);
         let begins = |at: &usize| {
             let rest = text.get(*at..).unwrap_or_default();
             let next = self.keys.partition_point(|key| key.as_slice() <= rest);

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use aho_corasick::Input;
-
 use super::formats::{FORMATS, Run};
 use super::{Compiled, PREFIXES, Reach};
 
@@ -69,18 +67,12 @@ impl<'a> Keys<'a> {
             value: None,
             format: None,
         };
-        (keys.value, keys.format) = (keys.value(0), keys.format(0));
+        (keys.value, keys.format) = (keys.value(0), PREFIXES.find(text, 0, true));
         keys
     }
 
     fn value(&self, from: usize) -> Option<(usize, usize)> {
         self.compiled.sieve.find(self.text, from)
-    }
-
-    fn format(&self, from: usize) -> Option<(usize, usize)> {
-        let input = Input::new(self.text).range(from..);
-        let hit = PREFIXES.automaton.as_ref()?.find(input)?;
-        Some((hit.start(), hit.pattern().as_usize()))
     }
 }
 
@@ -99,7 +91,7 @@ impl Iterator for Keys<'_> {
             self.value = self.value(at + 1);
         }
         if found.format.is_some() {
-            self.format = self.format(at + 1);
+            self.format = PREFIXES.find(self.text, at + 1, false);
         }
         Some((at, found))
     }
