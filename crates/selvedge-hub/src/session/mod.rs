@@ -16,7 +16,7 @@ use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use selvedge_core::fleet::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
 use selvedge_store::fault;
 use selvedge_store::hub::Identity;
@@ -67,7 +67,7 @@ pub(crate) async fn upgrade(
         .max_message_size(MESSAGE)
         .max_frame_size(MESSAGE)
         .read_buffer_size(BUFFER)
-        .write_buffer_size(0)
+        .write_buffer_size(BUFFER)
         .max_write_buffer_size(2 * MESSAGE)
         .on_upgrade(move |socket| async move {
             let ended = Session::new(hub, caller.0, secret).run(socket).await;
@@ -120,7 +120,7 @@ impl Session {
             None => Ended::Gone,
             Some(answers) => {
                 let welcome = greeting::said(&self.hub, answers.clone());
-                if send(&mut sink, &welcome).await.is_err() {
+                if tell(&mut sink, &[welcome]).await.is_err() {
                     Ended::Gone
                 } else {
                     self.hub.sessions.seated(&seat, &answers);
@@ -143,7 +143,7 @@ impl Session {
         stream: &mut futures_util::stream::SplitStream<WebSocket>,
         waiting: &mut mpsc::Receiver<HubMessage>,
     ) -> Ended {
-        let mut answers: FuturesOrdered<Answering> = FuturesOrdered::new();
+        let mut answers = FuturesOrdered::new();
         // A worker renews three times in one TTL, whether it holds anything or not.
         let silence = self.hub.settings.timing.ttl() * 2;
         // Counted from what was heard last: what is sent to it says nothing of whether it lives.
@@ -152,16 +152,17 @@ impl Session {
             let room = answers.len() < IN_FLIGHT;
             tokio::select! {
                 biased;
-                Some(answer) = answers.next(), if !answers.is_empty() => {
-                    for message in answer {
-                        if send(sink, &message).await.is_err() {
-                            return Ended::Gone;
-                        }
+                Some(mut said) = answers.next(), if !answers.is_empty() => {
+                    also_ready(&mut answers, &mut said);
+                    if tell(sink, &said).await.is_err() {
+                        return Ended::Gone;
                     }
                 }
                 message = waiting.recv() => {
                     let Some(message) = message else { return Ended::Replaced };
-                    if send(sink, &message).await.is_err() {
+                    let also = std::iter::from_fn(|| waiting.try_recv().ok());
+                    let said: Vec<_> = std::iter::once(message).chain(also.take(OUTGOING)).collect();
+                    if tell(sink, &said).await.is_err() {
                         return Ended::Gone;
                     }
                 }
@@ -183,11 +184,9 @@ impl Session {
                             }
                             if names_blobs(&message) {
                                 // It has to be looked up first, and must not be overtaken.
-                                while let Some(answer) = answers.next().await {
-                                    for message in answer {
-                                        if send(sink, &message).await.is_err() {
-                                            return Ended::Gone;
-                                        }
+                                while let Some(said) = answers.next().await {
+                                    if tell(sink, &said).await.is_err() {
+                                        return Ended::Gone;
                                     }
                                 }
                             }
@@ -215,13 +214,24 @@ fn read(message: &Message) -> Option<WorkerMessage> {
         .ok()
 }
 
-async fn send(
+/// Adds the answers that are there by now: one commit brings many.
+fn also_ready(answers: &mut FuturesOrdered<Answering>, said: &mut Vec<HubMessage>) {
+    while let Some(Some(answer)) = answers.next().now_or_never() {
+        said.extend(answer);
+    }
+}
+
+/// Sends messages together.
+async fn tell(
     sink: &mut SplitSink<WebSocket, Message>,
-    message: &HubMessage,
+    messages: &[HubMessage],
 ) -> Result<(), axum::Error> {
-    let text = serde_json::to_string(message).map_err(axum::Error::new)?;
-    fault::reached("hub.answer.before");
-    let sent = sink.send(Message::text(text)).await;
+    for message in messages {
+        let text = serde_json::to_string(message).map_err(axum::Error::new)?;
+        fault::reached("hub.answer.before");
+        sink.feed(Message::text(text)).await?;
+    }
+    let sent = sink.flush().await;
     fault::reached("hub.answer.sent");
     sent
 }
