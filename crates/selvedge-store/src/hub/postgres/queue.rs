@@ -38,6 +38,7 @@ impl Queue for PostgresHub {
                 .rows(
                     "SELECT r.task_id FROM task t JOIN request r ON r.task_no = t.task_no
                      WHERE t.labels = '[\"selvedge:plan\"]'::jsonb AND t.outcome IS NULL
+                       AND t.state NOT IN ('succeeded', 'failed', 'cancelled', 'dead')
                      ORDER BY t.task_no",
                     &[],
                 )

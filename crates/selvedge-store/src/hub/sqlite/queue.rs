@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
+use selvedge_core::fleet::PLAN_LABEL;
 use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
 use selvedge_core::model::{Outcome, TaskId};
 use uuid::Uuid;
@@ -73,8 +74,8 @@ impl Queue for SqliteHub {
     fn plans(&self) -> Answered<'_, Vec<TaskId>> {
         Box::pin(self.read(|db| {
             let mut query = db.prepare_cached(
-                "SELECT task_id FROM task WHERE labels = '[\"selvedge:plan\"]' AND outcome IS NULL
-                 ORDER BY task_no",
+                "SELECT task_id FROM plan JOIN task USING (task_no)
+                 WHERE state NOT IN ('succeeded', 'failed', 'cancelled', 'dead') ORDER BY task_no",
             )?;
             let ids = query.query_map([], |row| row.get::<_, String>(0))?;
             ids.map(|id| parsed(&id?)).collect()
@@ -223,6 +224,9 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     let number = db.last_insert_rowid();
     db.prepare_cached("INSERT INTO task_body VALUES (?1, ?2)")?
         .execute(params![number, task.body])?;
+    if task.labels == [PLAN_LABEL] {
+        db.execute("INSERT INTO plan VALUES (?1)", [number])?;
+    }
     reports::log(db, number, 1, now, &LeaseEvent::Submitted)?;
     Ok(number)
 }
@@ -326,6 +330,12 @@ fn one(
 }
 
 fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>, HubStoreError> {
+    db.prepare_cached(
+        "DELETE FROM plan WHERE task_no IN (
+             SELECT task_no FROM plan JOIN task USING (task_no)
+             WHERE state IN ('succeeded', 'failed', 'cancelled', 'dead'))",
+    )?
+    .execute([])?;
     let mut query = db.prepare_cached(
         "SELECT task_id FROM task
          WHERE due_at <= ?1 AND NOT (?3 AND state IN ('running', 'cancelling'))

@@ -52,4 +52,16 @@ pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
     }
     assert_eq!(store.plans().await.unwrap(), []);
     replays(&*store, id).await;
+
+    let plan = task(3, 0, &[PLAN_LABEL]);
+    let id = plan.task_id;
+    store.submit(plan).await.unwrap();
+    let cancel = Change::Cancel {
+        by: "a person".to_owned(),
+        reason: String::new(),
+    };
+    assert_eq!(told(&*store, id, cancel).await, Answer::Done);
+    assert_eq!(store.plans().await.unwrap(), []);
+    store.sweep(false).await.unwrap();
+    assert_eq!(store.plans().await.unwrap(), []);
 }
