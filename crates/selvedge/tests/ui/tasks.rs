@@ -3,7 +3,7 @@
 use selvedge_testkit::Key;
 use serde_json::json;
 
-use crate::stage::{enter, populated, serve};
+use crate::stage::{agents, ending, enter, newest, populated, run, serve, stage, write};
 
 #[test]
 fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
@@ -146,4 +146,51 @@ fn a_page_is_light_and_what_never_changes_is_fetched_once() {
     assert!(weight["sent"].as_u64().unwrap() <= 100_000, "{weight}");
     assert_eq!(weight["smaller"], true, "{weight}");
     assert_eq!(weight["fetched"], 0, "{weight}");
+}
+
+#[test]
+fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
+    let env = stage();
+    let attempt = |text: &str| json!([write("greeting", text), ending(0.01)]);
+    agents(
+        &env,
+        &[("opus", json!([attempt("hello\n"), attempt("hello, you\n")]))],
+    );
+    let asked = env.root().join("asked");
+    let no = r#"{"passed": false, "issues": ["it greets <b>nobody</b>"], "confidence": 0.8, "suggestion": null}"#;
+    let yes = r#"{"passed": true, "issues": [], "confidence": 0.95, "suggestion": null}"#;
+    let asked = asked.display();
+    let script = format!(
+        "cat > /dev/null; if [ -e {asked} ]; then echo '{yes}'; else : > {asked}; echo '{no}'; fi"
+    );
+    let path = "../config/selvedge/config.toml";
+    let known = std::fs::read_to_string(env.work().join(path)).unwrap();
+    let judge = json!(["/bin/sh", "-c", script]);
+    env.write(
+        path,
+        &format!("{known}[agents.critic]\nkind = \"command\"\nprogram = {judge}\n"),
+    );
+    let judged = [
+        "--check",
+        "test -s greeting",
+        "--tier",
+        "2",
+        "--judge",
+        "critic",
+    ];
+    run(&env, "Greet whoever reads it", "opus", &judged);
+
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    browser.go(&format!("{}/tasks/{}", ui.origin, newest(&env)));
+    browser.wait_for_text(".title .badge", "verified");
+    browser.click("#attempt-1 summary");
+    let first = browser.text("#attempt-1 .gate");
+    assert!(first.contains("rejects, confidence 0.80"), "{first}");
+    assert!(
+        first.contains("critic rejects it, confidence 0.80; it greets <b>nobody</b>"),
+        "{first}"
+    );
+    let second = browser.text("#attempt-2 .gate");
+    assert!(second.contains("agrees, confidence 0.95"), "{second}");
 }
