@@ -168,7 +168,7 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
     let judge = json!(["/bin/sh", "-c", script]);
     env.write(
         path,
-        &format!("{known}[agents.critic]\nkind = \"command\"\nprogram = {judge}\n"),
+        format!("{known}[agents.critic]\nkind = \"command\"\nprogram = {judge}\n"),
     );
     let judged = [
         "--check",
