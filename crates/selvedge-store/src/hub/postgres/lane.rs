@@ -17,8 +17,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Statement};
 use uuid::Uuid;
 
-use super::columns::NOW;
 use super::connect::{Connector, is_lost, is_passing};
+use super::mark::{last, mark};
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
@@ -312,7 +312,7 @@ impl<W: Work> FarEnd<W> {
             match self.last().await {
                 Ok(last) if last == self.batch => return Ok(()),
                 Ok(_) => return Err(Failed::Lost(error.into())),
-                // The server that it runs on has not noticed yet.
+                // The server is at its commit, and has not noticed that nobody waits for it.
                 Err(Failed::Passing(_)) => {}
                 Err(failed @ Failed::Never(_)) => return Err(failed),
                 Err(failed) if Instant::now() >= until => return Err(failed),
@@ -322,11 +322,11 @@ impl<W: Work> FarEnd<W> {
         }
     }
 
-    /// The last transaction of this lane that was committed; waits for one that is under way.
+    /// The last transaction of this lane that was committed; the latest cannot be any more.
     async fn last(&mut self) -> Result<i64, Failed> {
-        let lane = self.lane;
+        let (lane, batch) = (self.lane, self.batch);
         let link = self.link().await?;
-        let row = link.client.query_one(&last(), &[&lane]).await;
+        let row = link.client.query_one(&last(), &[&lane, &batch]).await;
         row.map(|row| row.get(0)).map_err(|error| {
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
                 Failed::Passing(error)
@@ -335,28 +335,6 @@ impl<W: Work> FarEnd<W> {
             }
         })
     }
-}
-
-fn mark() -> String {
-    format!(
-        "INSERT INTO lane (lane_id, batch, used_at) VALUES ($1, $2, {NOW})
-         ON CONFLICT (lane_id) DO UPDATE SET batch = excluded.batch, used_at = excluded.used_at"
-    )
-}
-
-/// Writes the row, too: whoever is about to write it is waited for, even if it is not there yet.
-fn last() -> String {
-    format!(
-        "INSERT INTO lane (lane_id, batch, used_at) VALUES ($1, 0, {NOW})
-         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at
-         RETURNING batch"
-    )
-}
-
-/// Removes what lanes left that nobody uses any more.
-pub(super) async fn forget_old(client: &Client) -> Result<(), Error> {
-    let old = format!("DELETE FROM lane WHERE used_at < {NOW} - 86400000");
-    client.batch_execute(&old).await
 }
 
 /// Everything in a lane is found by its key. Plans made while a table was empty would read all of it

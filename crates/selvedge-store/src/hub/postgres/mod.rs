@@ -16,6 +16,7 @@ mod forget;
 mod identities;
 mod lane;
 mod list;
+mod mark;
 mod migrate;
 mod neighbours;
 mod queue;
@@ -80,7 +81,7 @@ impl PostgresHub {
             .await
             .map_err(|error| told(error.into()))?;
         migrate::migrate(&mut client).await.map_err(told)?;
-        let forgotten = lane::forget_old(&client).await;
+        let forgotten = mark::forget_old(&client).await;
         forgotten.map_err(|error| told(error.into()))?;
         drop(client);
         let rules = settings.rules;
