@@ -17,8 +17,10 @@ use uuid::Uuid;
 
 use crate::hub::lock;
 
-/// How long a worker is not offered again what it declined.
-const DECLINED: Duration = Duration::from_secs(30);
+/// How long a worker is not offered again what it declined: at first it may merely not have put away yet
+/// what it has just completed; then twice as long each time, up to the longest.
+const DECLINED: Duration = Duration::from_secs(1);
+const DECLINED_AT_MOST: Duration = Duration::from_secs(30);
 /// Workers that are remembered after they left.
 const REMEMBERED: usize = 2_000;
 
@@ -47,7 +49,7 @@ struct Worker {
     labels: Vec<String>,
     draining: bool,
     held: HashSet<(TaskId, u64)>,
-    declined: HashMap<TaskId, Instant>,
+    declined: HashMap<TaskId, Declined>,
     lost: u64,
     seen: Timestamp,
     /// The same by a clock that nobody sets.
@@ -60,6 +62,13 @@ struct Worker {
 pub(crate) struct Told {
     row: WorkerRow,
     since: Timestamp,
+}
+
+/// When a worker declined a task, and for how long it is not offered it again.
+#[derive(Debug, Clone, Copy)]
+struct Declined {
+    at: Instant,
+    pause: Duration,
 }
 
 /// All of them, by name.
@@ -145,8 +154,14 @@ impl Registry {
 
     pub(crate) fn declined(&self, seat: &Seat, task: TaskId) {
         self.with(seat, |worker| {
-            worker.declined.retain(|_, at| at.elapsed() < DECLINED);
-            worker.declined.insert(task, Instant::now());
+            worker
+                .declined
+                .retain(|_, last| last.at.elapsed() < DECLINED_AT_MOST * 2);
+            let pause = worker.declined.get(&task).map_or(DECLINED, |last| {
+                DECLINED_AT_MOST.min(last.pause.saturating_mul(2))
+            });
+            let at = Instant::now();
+            worker.declined.insert(task, Declined { at, pause });
         });
     }
 
@@ -170,7 +185,7 @@ impl Registry {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let free = slots.saturating_sub(worker.held.len());
                 let declined = worker.declined.iter();
-                let fresh = declined.filter(|(_, at)| at.elapsed() < DECLINED);
+                let fresh = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
                 (free > 0).then(|| Want {
                     worker: name.clone(),
                     labels: worker.labels.clone(),
