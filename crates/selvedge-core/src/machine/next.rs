@@ -246,7 +246,14 @@ pub(super) fn after_resume(draft: &mut Draft) {
     }
     // Whatever else is pending may simply be done again.
     if draft.run().pending.is_empty() {
-        begin_anew(draft);
+        let last = draft.run().attempts.last();
+        let is_reported = last.is_some_and(|it| it.closing == Some(Closing::Report));
+        // Cut off just behind a report, as what a hub has of a journal can be: what follows from it stands.
+        if is_reported && draft.run().decided.is_none() {
+            go_by_verdict(draft);
+        } else {
+            begin_anew(draft);
+        }
     }
 }
 

@@ -135,6 +135,25 @@ proptest! {
         prop_assert_eq!(reread, replayed);
     }
 
+    /// What a hub has of a journal can end between a report and what was decided from it.
+    #[test]
+    fn what_follows_from_a_report_stands_when_the_journal_ends_behind_it(world in worlds()) {
+        let simulation = Simulation::play(&world);
+        let mut state = State::default();
+        for (line, next) in simulation.journal.iter().zip(simulation.journal.iter().skip(1)) {
+            state = evolve(state, line);
+            let closed = matches!(line.event, Event::AttemptClosed { closing: Closing::Report, .. });
+            let Event::OutcomeDecided { outcome, .. } = &next.event else { continue };
+            if closed {
+                let events = decide(&state, Input::Resume).unwrap();
+                let same = |it: &Event| {
+                    matches!(it, Event::OutcomeDecided { outcome: other, .. } if other == outcome)
+                };
+                prop_assert!(events.iter().any(same), "{outcome:?}: {events:?}");
+            }
+        }
+    }
+
     #[test]
     fn an_input_out_of_place_is_refused_and_changes_nothing(world in worlds()) {
         let simulation = Simulation::play(&world);
