@@ -215,6 +215,26 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
     }
 }
 
+/// Behind one key the next is looked for in another way, up to a certain distance.
+#[test]
+fn a_key_is_found_however_far_behind_another_it_stands() {
+    let redactor = Redactor::default();
+    for key in [
+        "sk-ant-api03-0123456789abcdef",
+        "ghp_0123456789abcdefghijABCDEFGHIJ",
+        "://me:s3cret@db",
+    ] {
+        for far in 0..300 {
+            let gap = " ".repeat(far);
+            let said = redactor
+                .text(&format!("https://a.example {gap} {key}"))
+                .into_owned();
+            let with_prefix = said.matches("[redacted:").count();
+            assert_eq!(with_prefix, 1, "{far} bytes behind: {said}");
+        }
+    }
+}
+
 #[test]
 fn names_and_values_are_told_apart() {
     for name in [

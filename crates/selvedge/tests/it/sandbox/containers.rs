@@ -1,5 +1,6 @@
 //! Containers: an image of this machine's own tools, made from a folder, and what is true of containers
-//! alone. Podman keeps what it keeps below the build's folder; Docker's service is the one that is there.
+//! alone. Podman keeps what it keeps below the build's folder. Docker is tried where `DOCKER_HOST` names a
+//! service, which keeps the image: nobody's own is used unasked.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -83,6 +84,9 @@ impl Engine {
     }
 
     fn make(self) -> Result<String, String> {
+        if matches!(self, Self::Docker) && std::env::var_os("DOCKER_HOST").is_none() {
+            return Err("`DOCKER_HOST` names no service".to_owned());
+        }
         if self.run(&["image", "inspect", IMAGE]).is_err() {
             let root = tempfile::tempdir().map_err(|error| error.to_string())?;
             lay(root.path()).map_err(|error| error.to_string())?;

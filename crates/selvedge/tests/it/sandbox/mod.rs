@@ -1,7 +1,7 @@
 //! The walls, through the real binary and on every backend. Every escape is a real attempt: what must
 //! not happen is looked for outside, and is not asked of whoever attempted it. bubblewrap or Landlock
 //! that is not there fails these tests and says what to install; where Podman is not there or can run
-//! nothing, or Docker's service does not answer, their tests say so and that they are skipped.
+//! nothing, or `DOCKER_HOST` names no service of Docker's, their tests say so and that they are skipped.
 
 mod asked;
 mod blame;
