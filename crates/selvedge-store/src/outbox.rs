@@ -109,16 +109,6 @@ impl Outbox {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Puts a journal in that the hub has: there is nothing to say of it.
-    ///
-    /// # Errors
-    /// See [`StoreError`].
-    pub fn seed(&self, task: TaskId, events: &[String]) -> Result<(), StoreError> {
-        let transaction = self.begin()?;
-        insert_events(&transaction, task, 1, events)?;
-        Ok(transaction.commit()?)
-    }
-
     /// Appends events that follow `after`, and the entries that bear them, and returns once all of it is
     /// durable; `false` when the task is not held under that grant any more, or its journal is elsewhere.
     ///

@@ -23,6 +23,7 @@ async fn finish(fleet: &mut Fleet, patience: Duration) -> Result<Vec<Violation>,
     let until = tokio::time::Instant::now() + patience;
     let mut tasks = Vec::new();
     while tokio::time::Instant::now() < until {
+        fleet.revive().await?;
         if let Ok(states) = fleet.client.look().await {
             let open = states.iter().any(|(_, state)| !is_over(state));
             tasks = states.into_iter().map(|(task, _)| task).collect();
@@ -32,13 +33,14 @@ async fn finish(fleet: &mut Fleet, patience: Duration) -> Result<Vec<Violation>,
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let mut held = Vec::new();
+    fleet.revive().await?;
+    let mut held = fleet.client.held().await?;
     for _ in 0..60 {
-        held = fleet.client.held().await?;
         if held.iter().all(|(_, tasks)| tasks.is_empty()) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
+        held = fleet.client.held().await?;
     }
     for task in &tasks {
         fleet.client.read(task).await?;

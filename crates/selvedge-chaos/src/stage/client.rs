@@ -84,7 +84,9 @@ impl Client {
                 request = request.header("idempotency-key", key);
             }
         }
-        let response = request.send().await?;
+        let sent = request.send().await;
+        // Its display says nothing of whether nobody listened or nobody answered.
+        let response = sent.map_err(|error| format!("{error:?}"))?;
         Ok((response.status(), response.text().await?))
     }
 

@@ -278,6 +278,21 @@ impl Fleet {
         Ok((hubs, gone))
     }
 
+    /// Brings back who died at a point since the last look: one that was about to die when all became calm
+    /// is seen to have died only later.
+    pub async fn revive(&mut self) -> Result<(), Trouble> {
+        let (hubs, workers) = self.reap()?;
+        for number in hubs {
+            self.kill_hub(number, false).await?;
+            self.start_hub(number, None).await?;
+        }
+        for number in workers {
+            self.kill_worker(number, false).await?;
+            self.start_worker(number, None)?;
+        }
+        Ok(())
+    }
+
     /// Lets a worker stand still.
     pub fn stop(&mut self, number: usize) {
         let worker = &mut self.workers[number];

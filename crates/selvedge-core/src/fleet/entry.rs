@@ -72,6 +72,27 @@ pub struct CostEntry {
     pub model: Option<String>,
 }
 
+impl CostEntry {
+    /// The call that stands for an attempt that was cut off.
+    const LOST: &str = "lost";
+
+    /// The line of an attempt that was cut off: what it cost is not known.
+    pub fn lost(run_number: u32) -> Self {
+        Self {
+            run_number,
+            call_id: Self::LOST.to_owned(),
+            cost: Cost::UNKNOWN,
+            usage: Usage::default(),
+            model: None,
+        }
+    }
+
+    /// Whether it is that line.
+    pub fn is_lost(&self) -> bool {
+        self.call_id == Self::LOST
+    }
+}
+
 /// A file of a task, kept among the hub's blobs under the hash of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRef {

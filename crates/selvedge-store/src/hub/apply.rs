@@ -25,7 +25,7 @@ pub(crate) fn digest(body: &str) -> [u8; 32] {
 /// that a [`Step::Close`] names.
 pub fn apply(
     row: &mut TaskRow,
-    change: Change,
+    change: &Change,
     stored: Option<StoredRun>,
     now: i64,
     rules: &Rules,
@@ -49,21 +49,22 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn take(&mut self, change: Change, stored: Option<StoredRun>) -> Result<Answer, Answer> {
+    fn take(&mut self, change: &Change, stored: Option<StoredRun>) -> Result<Answer, Answer> {
         match change {
             Change::Take { holder, token } => {
-                let grant = Input::Grant {
-                    worker: holder,
+                let (worker, token) = (holder.clone(), token.clone());
+                self.step(Input::Grant {
+                    worker,
                     token: token.clone(),
-                };
-                self.step(grant)?;
+                })?;
                 let epoch = self.row.lease.epoch;
                 self.step(Input::Accept(Fence { epoch, token }))
             }
-            Change::Accept(fence) => self.step(Input::Accept(fence)),
-            Change::Decline(fence) => self.step(Input::GiveUp(fence, LossReason::Declined)),
-            Change::Renew(fence) => self.step(Input::Renew(fence)),
+            Change::Accept(fence) => self.step(Input::Accept(fence.clone())),
+            Change::Decline(fence) => self.step(Input::GiveUp(fence.clone(), LossReason::Declined)),
+            Change::Renew(fence) => self.step(Input::Renew(fence.clone())),
             Change::Forget { epoch } => {
+                let epoch = *epoch;
                 let token = self.row.lease.token.clone().unwrap_or_default();
                 let fence = Fence { epoch, token };
                 self.step(Input::GiveUp(fence, LossReason::Forgotten))
@@ -71,7 +72,10 @@ impl Draft<'_> {
             Change::Cancel { .. } if planted::reopened(self.row, &mut self.written) => {
                 Ok(Answer::Done)
             }
-            Change::Cancel { by, reason } => self.step(Input::Cancel { by, reason }),
+            Change::Cancel { by, reason } => {
+                let (by, reason) = (by.clone(), reason.clone());
+                self.step(Input::Cancel { by, reason })
+            }
             Change::Review {
                 by,
                 review,
@@ -79,16 +83,18 @@ impl Draft<'_> {
                 after,
                 events,
             } => {
-                if after != self.row.event_seq {
+                if *after != self.row.event_seq {
                     return Err(refused(RefusalCode::Gap, "the journal has gone on"));
                 }
-                self.follows(&events)?;
+                self.follows(events)?;
+                let (by, reason) = (by.clone(), reason.clone());
+                let review = *review;
                 let answer = self.step(Input::Review { by, review, reason })?;
-                self.append(&events)?;
+                self.append(events)?;
                 Ok(answer)
             }
             Change::Tick => self.step(Input::Tick),
-            Change::Entry(entry) => self.entry(*entry, stored),
+            Change::Entry(entry) => self.entry(entry, stored),
         }
     }
 
@@ -130,7 +136,7 @@ impl Draft<'_> {
         }
     }
 
-    fn entry(&mut self, entry: Entry, stored: Option<StoredRun>) -> Result<Answer, Answer> {
+    fn entry(&mut self, entry: &Entry, stored: Option<StoredRun>) -> Result<Answer, Answer> {
         let header = &entry.header;
         let mut fence = Fence {
             epoch: header.lease.lease_epoch,
@@ -153,11 +159,11 @@ impl Draft<'_> {
         }
         self.follows(&header.events)?;
         let same = same(&entry.step, stored);
-        match entry.step {
+        match &entry.step {
             Step::Progress => {}
             Step::Begin(run_number) => {
                 let cancel = planted::forgotten_cancel(self.row);
-                self.step(Input::BeginRun(fence, run_number))?;
+                self.step(Input::BeginRun(fence, *run_number))?;
                 self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
             }
             Step::Close {
@@ -165,18 +171,17 @@ impl Draft<'_> {
                 closing,
                 report,
             } => {
+                let epoch = fence.epoch;
                 self.step(Input::CloseRun {
-                    fence: fence.clone(),
-                    run_number,
-                    closing,
+                    fence,
+                    run_number: *run_number,
+                    closing: *closing,
                     stored: same,
                 })?;
-                if let (Some(mut body), None) = (report, same) {
-                    let digest = digest(&body);
-                    planted::altered(&mut body);
-                    self.written
-                        .reports
-                        .push((run_number, fence.epoch, digest, body));
+                if let (Some(body), None) = (report, same) {
+                    let kept = planted::altered(body.clone());
+                    let report = (*run_number, epoch, digest(body), kept);
+                    self.written.reports.push(report);
                 }
             }
             Step::Complete {
@@ -188,13 +193,13 @@ impl Draft<'_> {
                 self.step(Input::Complete {
                     fence,
                     completion_id: completion_id.clone(),
-                    outcome,
+                    outcome: *outcome,
                 })?;
-                self.row.reason = Some(reason).filter(|reason| !reason.is_empty());
-                self.written.result = Some((completion_id, result));
+                self.row.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
+                self.written.result = Some((completion_id.clone(), result.clone()));
             }
             Step::Release { charged } => {
-                let reason = if charged {
+                let reason = if *charged {
                     LossReason::Infrastructure
                 } else {
                     LossReason::Drained
@@ -202,9 +207,9 @@ impl Draft<'_> {
                 self.step(Input::GiveUp(fence, reason))?;
             }
         }
-        self.append(&entry.header.events)?;
-        self.written.costs = planted::counted(entry.header.costs);
-        self.written.files = entry.header.files;
+        self.append(&header.events)?;
+        self.written.costs = planted::counted(header.costs.clone());
+        self.written.files.clone_from(&header.files);
         self.row.entry_seq = next;
         self.written.row = true;
         Ok(Answer::Done)
@@ -230,19 +235,19 @@ impl Draft<'_> {
     }
 
     /// Of a grant that is over: what it cost still counts, and its report is kept as evidence.
-    fn too_late(&mut self, entry: Entry, fence: &Fence) -> Answer {
+    fn too_late(&mut self, entry: &Entry, fence: &Fence) -> Answer {
         if (1..=self.row.lease.epoch).contains(&fence.epoch) {
-            self.written.costs = entry.header.costs;
+            // Of what was cut off the hub has said so itself; a run that it never heard of had no agent.
+            let costs = entry.header.costs.iter().filter(|cost| !cost.is_lost());
+            self.written.costs.extend(costs.cloned());
             if let Step::Close {
                 run_number,
                 report: Some(body),
                 ..
-            } = entry.step
+            } = &entry.step
             {
-                let digest = digest(&body);
-                self.written
-                    .late
-                    .push((run_number, fence.epoch, digest, body));
+                let report = (*run_number, fence.epoch, digest(body), body.clone());
+                self.written.late.push(report);
             }
         }
         let lease = &self.row.lease;

@@ -2,7 +2,7 @@
 
 use selvedge_core::fleet::{CostEntry, Entry as Header, FileRef, RefusalCode};
 use selvedge_core::lease::{Fence, LeaseEvent, Review};
-use selvedge_core::model::{Closing, Cost, Outcome, Usage};
+use selvedge_core::model::{Closing, Outcome};
 use serde_json::Value;
 
 use super::rows::TaskRow;
@@ -181,15 +181,4 @@ pub struct Written {
     pub result: Option<(String, String)>,
     /// Whether the task's row changed.
     pub row: bool,
-}
-
-/// The line of a run that was cut off: as its next worker would write it.
-pub(crate) fn cut_off(run_number: u32) -> CostLine {
-    CostLine {
-        run_number,
-        call_id: "lost".to_owned(),
-        cost: Cost::UNKNOWN,
-        usage: Usage::default(),
-        model: None,
-    }
 }

@@ -24,10 +24,11 @@ pub(super) fn forgotten_cancel(row: &mut TaskRow) -> Option<String> {
 }
 
 /// A report is not kept as it came.
-pub(super) fn altered(body: &mut String) {
+pub(super) fn altered(mut body: String) -> String {
     if planted("alter_report") {
         body.push(' ');
     }
+    body
 }
 
 /// A call is counted under two names.

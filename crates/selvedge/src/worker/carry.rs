@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::config::Flags;
 use selvedge_core::fleet::{TaskAssign, TaskResult};
-use selvedge_core::machine::{Control, Input, State, evolve};
-use selvedge_core::model::{Outcome, RunId, RunSpec, TaskId, Timestamp};
+use selvedge_core::machine::{Control, Input, State};
+use selvedge_core::model::{Outcome, RunId, TaskId, Timestamp};
 use selvedge_engine::{DriveError, Driver, Site, Stop};
 use selvedge_store::fault;
 use tokio::sync::watch;
@@ -19,9 +18,9 @@ use super::desk::{Desk, DeskError};
 use super::lane::Lane;
 use super::place::{Ground, NoPlace, Place};
 use super::stream::{Last, Stream};
-use super::takeover::{self, Inherited};
+use super::take_up::TakenUp;
 use crate::fleet::Hub;
-use crate::{freeze, launch, settings};
+use crate::launch;
 
 /// How long a run may take to stop in order when its task is cancelled or the worker leaves.
 const LISTEN: Duration = Duration::from_millis(50);
@@ -52,7 +51,7 @@ pub(super) enum Left {
 
 /// Why a task goes no further here.
 #[derive(Debug)]
-enum Halt {
+pub(super) enum Halt {
     /// Another try may do better, here or elsewhere.
     NotNow(String),
     /// No try will.
@@ -139,6 +138,7 @@ impl Porter {
             PathBuf::new(),
             None,
             State::default(),
+            Vec::new(),
         );
         stream.end(last, Vec::new()).await.unwrap_or(false)
     }
@@ -152,7 +152,11 @@ impl Porter {
             .map_err(|panic| Halt::NotNow(panic.to_string()))?;
         let place = place?;
         let tap = Arc::new(Tap::default());
-        let (state, first) = self.taken_up(assign, &place, &tap).await?;
+        let TakenUp {
+            state,
+            first,
+            inherited,
+        } = self.taken_up(assign, &place, &tap).await?;
         let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
         let spec = match (&first, &state.run) {
             (Some(Input::Create { spec }), _) => spec.as_ref().clone(),
@@ -169,6 +173,7 @@ impl Porter {
             place.run_dir(),
             workspace,
             state.clone(),
+            inherited,
         );
         let state = match first {
             None => state,
@@ -178,99 +183,6 @@ impl Porter {
             }
         };
         self.ended(assign, &place, &stream, &state).await
-    }
-
-    /// The task as its journal tells it, ours or else the hub's, and what the machine is to be told.
-    async fn taken_up(
-        &self,
-        assign: &TaskAssign,
-        place: &Place,
-        tap: &Tap,
-    ) -> Result<(State, Option<Input>), Halt> {
-        let id = assign.lease.task_id;
-        let mut events = self.desk.with(move |it| it.events(id)).await?;
-        let mut inherited = Inherited::default();
-        if events.is_empty() && assign.last_event_seq > 0 {
-            let fetched = takeover::journal(&self.hub, id).await;
-            let fetched = fetched.map_err(|error| Halt::NotNow(error.to_string()))?;
-            let rows = fetched.raw;
-            self.desk.with(move |it| it.seed(id, &rows)).await?;
-            events = fetched.events;
-            inherited.is_so = true;
-            fault::reached("worker.journal.fetched");
-            if place.is_clone() {
-                takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
-            }
-        }
-        let mut state = State::default();
-        for event in &events {
-            state = evolve(state, event);
-        }
-        let Some(run) = &mut state.run else {
-            // By the settings that stand there before any agent's work is put in place.
-            let spec = self.frozen(assign, place)?;
-            takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
-            return Ok((
-                state,
-                Some(Input::Create {
-                    spec: Box::new(spec),
-                }),
-            ));
-        };
-        if !state.unknown.is_empty() {
-            return Err(Halt::NotNow(
-                "its journal was written by a later release".to_owned(),
-            ));
-        }
-        // The specification is frozen but for where it takes place: that is this machine's to say.
-        let mut spec = (*run.spec).clone();
-        spec.workspace.clone_from(&place.dir);
-        run.spec = Arc::new(spec);
-        if inherited.is_so {
-            let brought = inherited.trees(&self.hub, id, place, &self.ground, run);
-            brought
-                .await
-                .map_err(|error| Halt::NotNow(error.to_string()))?;
-            for note in &inherited.notes {
-                tap.note(note.clone());
-            }
-        }
-        if fault::planted("charge_crashes") && run.open_attempt().is_some() {
-            let mut spec = (*run.spec).clone();
-            spec.max_verification_retries = spec.max_verification_retries.saturating_sub(1);
-            run.spec = Arc::new(spec);
-        }
-        let first = if run.finished {
-            None
-        } else if run.review.is_some() {
-            assign.review.as_ref().map(|review| Input::Review {
-                accepted: false,
-                retry: true,
-                by: review.by.clone(),
-                reason: review.reason.clone(),
-            })
-        } else {
-            Some(Input::Resume)
-        };
-        Ok((state, first))
-    }
-
-    /// The task resolved by this worker's settings, and the repository's.
-    fn frozen(&self, assign: &TaskAssign, place: &Place) -> Result<RunSpec, Halt> {
-        let never = |error: &dyn std::fmt::Display| Halt::Never(error.to_string());
-        let settings = settings::load(&place.dir, &Flags::default(), &self.environment)
-            .map_err(|error| never(&error))?;
-        let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
-        let mut task = assign.task.clone();
-        task.task_id = Some(assign.lease.task_id);
-        // On a hub retries are asked for.
-        task.max_verification_retries = Some(task.max_verification_retries.unwrap_or(0));
-        let frozen = tokio::task::block_in_place(|| {
-            freeze::task(&task, &settings.resolved, &place.dir, workspace.is_some())
-        });
-        frozen
-            .map(|frozen| frozen.spec)
-            .map_err(|error| Halt::Never(error.plainly()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that a run stands on")]

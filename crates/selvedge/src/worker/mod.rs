@@ -17,6 +17,7 @@ mod pump;
 mod sandbox;
 mod split;
 mod stream;
+mod take_up;
 mod takeover;
 
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@
 
 use selvedge_core::fleet::CostEntry;
 use selvedge_core::machine::{Attempt, State, evolve};
-use selvedge_core::model::{Closing, Cost, EffectKind, Envelope, Event, Report, TreeId, Usage};
+use selvedge_core::model::{Closing, EffectKind, Envelope, Event, Report, TreeId};
 
 /// What an entry is beside its events.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,13 +175,8 @@ impl Told {
             }),
             Event::AttemptClosed { run_number, .. } => {
                 let attempt = self.attempt(*run_number)?;
-                attempt.session.is_none().then(|| CostEntry {
-                    run_number: *run_number,
-                    call_id: "lost".to_owned(),
-                    cost: Cost::UNKNOWN,
-                    usage: Usage::default(),
-                    model: None,
-                })
+                let cut_off = attempt.session.is_none();
+                cut_off.then(|| CostEntry::lost(*run_number))
             }
             _ => None,
         }
@@ -202,7 +197,9 @@ impl Draft {
 #[cfg(test)]
 mod tests {
     use selvedge_core::machine::{Input, decide};
-    use selvedge_core::model::{ENVELOPE_VERSION, RunId, SessionOutcome, SessionStatus, Timestamp};
+    use selvedge_core::model::{
+        Cost, ENVELOPE_VERSION, RunId, SessionOutcome, SessionStatus, Timestamp,
+    };
     use serde_json::json;
 
     use super::*;

@@ -56,6 +56,9 @@ struct Inner {
     seq: u64,
     /// Files that were named to the hub under this grant.
     named: BTreeSet<String>,
+    /// Events that the hub has and that are not written down here: they are with the first of our own. Until
+    /// then a worker that comes again takes the task over anew.
+    inherited: Vec<String>,
 }
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -69,6 +72,7 @@ impl Stream {
         run_dir: PathBuf,
         workspace: Option<Workspace>,
         state: State,
+        inherited: Vec<String>,
     ) -> Self {
         // What a hub has that we do not know of went out before we were cut off.
         let seq = lane
@@ -85,6 +89,7 @@ impl Stream {
                 told,
                 seq,
                 named: BTreeSet::new(),
+                inherited,
             }),
         }
     }
@@ -177,7 +182,8 @@ impl Stream {
         if !self.lane.has(room).await {
             return Ok(Appended::Fenced);
         }
-        let mut journal = Vec::new();
+        let mut journal = inner.inherited.clone();
+        let after = if journal.is_empty() { expected_seq } else { 0 };
         for event in &events {
             journal.push(serde_json::to_string(event)?);
         }
@@ -205,9 +211,10 @@ impl Stream {
             entries.push((entry, draft.kind, uploads));
         }
         let open = inner.told.open();
-        if !self.write(expected_seq, journal, entries, open).await? {
+        if !self.write(after, journal, entries, open).await? {
             return Ok(Appended::Fenced);
         }
+        inner.inherited = Vec::new();
         let Some(seq) = barrier.filter(|_| !fault::planted("start_before_begin")) else {
             return Ok(Appended::Committed);
         };

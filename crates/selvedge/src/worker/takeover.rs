@@ -6,7 +6,7 @@
 use selvedge_core::fleet::{FileRef, JournalPage};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{EffectKind, Envelope, LeftTree, Task, TaskId, TreeId};
-use selvedge_engine::workspace;
+use selvedge_engine::workspace::{self, Workspace};
 
 use super::place::{Ground, NoPlace, Place};
 use crate::fleet::{Hub, HubError};
@@ -24,13 +24,6 @@ pub(super) struct Fetched {
 #[derive(serde::Deserialize)]
 struct FilePage {
     files: Vec<FileRef>,
-}
-
-/// What was taken over.
-#[derive(Debug, Default)]
-pub(super) struct Inherited {
-    pub(super) is_so: bool,
-    pub(super) notes: Vec<String>,
 }
 
 /// Fetches a task's journal.
@@ -52,91 +45,102 @@ pub(super) async fn journal(hub: &Hub, task: TaskId) -> Result<Fetched, HubError
     }
 }
 
-impl Inherited {
-    /// Brings the trees here that the run may want, and makes the open attempt one that was cut off: it was
-    /// at work on another machine, and what it had done there is gone.
-    pub(super) async fn trees(
-        &mut self,
-        hub: &Hub,
-        task: TaskId,
-        place: &Place,
-        ground: &Ground,
-        run: &mut Run,
-    ) -> Result<(), HubError> {
-        cut_off(run);
-        if !run.spec.snapshots {
-            return Ok(());
-        }
-        let Ok(Some(workspace)) = place.workspace(ground) else {
-            return Ok(());
-        };
-        let fresh = {
-            let workspace = workspace.clone();
-            tokio::task::block_in_place(move || workspace.snapshot("taken over"))
-        };
-        let Ok(fresh) = fresh else {
-            return Ok(());
-        };
-        let FilePage { files } = hub.get(&format!("/tasks/{task}/files"), &[]).await?;
-        for tree in wanted(run) {
-            let Ok(id) = workspace::TreeId::parse(tree.as_str()) else {
-                continue;
-            };
-            let here = tokio::task::block_in_place(|| workspace.contains(&id));
-            if here.unwrap_or(false) {
-                continue;
-            }
-            let name = format!("tree/{tree}");
-            let Some(file) = files.iter().find(|file| file.name == name) else {
-                continue;
-            };
-            let pack = match hub.bytes(&format!("/blobs/{}", file.hash), &[]).await {
-                Ok(pack) => pack,
-                Err(error) if error.passes() => return Err(error),
-                // Kept no longer.
-                Err(_) => continue,
-            };
-            let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &id));
-            if let Err(error) = unpacked {
-                self.notes
-                    .push(format!("a tree could not be taken over: {error}"));
-            }
-        }
-        let is_here = |tree: &TreeId| {
-            let tree = workspace::TreeId::parse(tree.as_str());
-            tree.is_ok_and(|tree| {
-                tokio::task::block_in_place(|| workspace.contains(&tree)).unwrap_or(false)
-            })
-        };
-        let begin_from = run.attempts.last().and_then(|it| it.from_tree.clone());
-        let start = run.start_tree.as_ref().is_none_or(&is_here);
-        if !start || begin_from.as_ref().is_some_and(|tree| !is_here(tree)) {
-            self.notes.push(
-                "what earlier attempts left is not here: the next one begins from a fresh clone"
-                    .to_owned(),
-            );
-            let fresh = TreeId::new(fresh.tree.as_str());
-            for attempt in &mut run.attempts {
-                attempt.from_tree = attempt.from_tree.take().filter(&is_here);
-                attempt.tree = attempt.tree.take().filter(&is_here);
-            }
-            if run.start_tree.is_some() {
-                run.start_tree = Some(fresh.clone());
-            }
-            run.current_tree = Some(fresh);
-        }
-        // A review's next attempt begins at once, from what stands there.
-        if run.review.is_some()
-            && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_here(tree))
-            && let Ok(tree) = workspace::TreeId::parse(tree.as_str())
-            && let Err(error) = tokio::task::block_in_place(|| workspace.restore(&tree))
-        {
-            self.notes.push(format!(
-                "the reviewed tree could not be put in place: {error}"
-            ));
-        }
-        Ok(())
+/// Whether trees that the run may want are not here: another worker has them, or this one's disk has lost them.
+pub(super) fn is_astray(run: &Run, place: &Place, ground: &Ground) -> bool {
+    let Ok(Some(workspace)) = place.workspace(ground) else {
+        return false;
+    };
+    run.spec.snapshots && !wanted(run).iter().all(|tree| is_here(&workspace, tree))
+}
+
+/// Brings the trees here that the run may want, and makes the open attempt one that was cut off: it was
+/// at work on another machine, and what it had done there is gone. What is to be said of it.
+pub(super) async fn trees(
+    hub: &Hub,
+    task: TaskId,
+    place: &Place,
+    ground: &Ground,
+    run: &mut Run,
+) -> Result<Vec<String>, HubError> {
+    cut_off(run);
+    if !run.spec.snapshots {
+        return Ok(Vec::new());
     }
+    let Ok(Some(workspace)) = place.workspace(ground) else {
+        return Ok(Vec::new());
+    };
+    let Ok(fresh) = tokio::task::block_in_place(|| workspace.snapshot("taken over")) else {
+        return Ok(Vec::new());
+    };
+    let mut notes = fetch(hub, task, &workspace, run).await?;
+    let is_here = |tree: &TreeId| is_here(&workspace, tree);
+    let begin_from = run.attempts.last().and_then(|it| it.from_tree.as_ref());
+    if !run.start_tree.iter().chain(begin_from).all(is_here) {
+        notes.push(
+            "what earlier attempts left is not here: the next one begins from a fresh clone"
+                .to_owned(),
+        );
+        let fresh = TreeId::new(fresh.tree.as_str());
+        for attempt in &mut run.attempts {
+            attempt.from_tree = attempt.from_tree.take().filter(is_here);
+            attempt.tree = attempt.tree.take().filter(is_here);
+        }
+        if run.start_tree.is_some() {
+            run.start_tree = Some(fresh.clone());
+        }
+        run.current_tree = Some(fresh);
+    }
+    // A review's next attempt begins at once, from what stands there.
+    if run.review.is_some()
+        && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_here(tree))
+        && let Ok(tree) = workspace::TreeId::parse(tree.as_str())
+        && let Err(error) = tokio::task::block_in_place(|| workspace.restore(&tree))
+    {
+        notes.push(format!(
+            "the reviewed tree could not be put in place: {error}"
+        ));
+    }
+    Ok(notes)
+}
+
+/// Fetches what was uploaded of the trees that are not here.
+async fn fetch(
+    hub: &Hub,
+    task: TaskId,
+    workspace: &Workspace,
+    run: &Run,
+) -> Result<Vec<String>, HubError> {
+    let mut notes = Vec::new();
+    let FilePage { files } = hub.get(&format!("/tasks/{task}/files"), &[]).await?;
+    for tree in wanted(run) {
+        let name = format!("tree/{tree}");
+        let Some(file) = files.iter().find(|file| file.name == name) else {
+            continue;
+        };
+        let Ok(id) = workspace::TreeId::parse(tree.as_str()) else {
+            continue;
+        };
+        if is_here(workspace, &tree) {
+            continue;
+        }
+        let pack = match hub.bytes(&format!("/blobs/{}", file.hash), &[]).await {
+            Ok(pack) => pack,
+            Err(error) if error.passes() => return Err(error),
+            // Kept no longer.
+            Err(_) => continue,
+        };
+        let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &id));
+        if let Err(error) = unpacked {
+            notes.push(format!("a tree could not be taken over: {error}"));
+        }
+    }
+    Ok(notes)
+}
+
+fn is_here(workspace: &Workspace, tree: &TreeId) -> bool {
+    workspace::TreeId::parse(tree.as_str()).is_ok_and(|tree| {
+        tokio::task::block_in_place(|| workspace.contains(&tree)).unwrap_or(false)
+    })
 }
 
 /// Puts in place what a subtask begins from: what the subtasks before it left, wherever they were

@@ -153,7 +153,7 @@ impl Changes {
             let key = change.run_number().map(|run| (*task, run));
             let known = key.and_then(|key| runs.get(&key).copied());
             let row = &mut kept.row;
-            let (answer, written) = apply(row, change.clone(), known, now, &self.rules);
+            let (answer, written) = apply(row, change, known, now, &self.rules);
             *changed |= written.row || !written.log.is_empty();
             draft.heard |= !written.log.is_empty() || !written.journal.is_empty();
             remember(&mut runs, *task, &written);

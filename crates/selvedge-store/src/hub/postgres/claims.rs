@@ -247,7 +247,7 @@ impl Batch<'_> {
                 self.writes.rows.push(Kept { number, row });
                 continue;
             }
-            let (_, written) = apply(&mut row, Change::Tick, None, self.now, rules);
+            let (_, written) = apply(&mut row, &Change::Tick, None, self.now, rules);
             self.writes.add(number, self.now, written)?;
             let kept = row.clone();
             self.writes.rows.push(Kept { number, row: kept });

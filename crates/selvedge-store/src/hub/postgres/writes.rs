@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Error, Statement};
 
 use super::columns::{Kept, SAVE, TaskColumns, int, small, text};
 use super::lane::Link;
-use crate::hub::change::{self, Written};
+use crate::hub::change::{CostLine, Written};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
 
@@ -201,7 +201,7 @@ impl Writes {
         for line in written.journal {
             self.journal.push(task, line.seq, now, line.event);
         }
-        let cut_off = written.cut_off.into_iter().map(change::cut_off);
+        let cut_off = written.cut_off.into_iter().map(CostLine::lost);
         for line in written.costs.into_iter().chain(cut_off) {
             self.costs.tasks.push(task);
             self.costs.runs.push(small(line.run_number));

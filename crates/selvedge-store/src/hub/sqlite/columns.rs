@@ -21,6 +21,8 @@ macro_rules! row_columns {
          completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
     };
 }
+/// What [`kept`] takes.
+pub(super) const KEPT: &str = concat!(row_columns!(), ", task_no");
 /// All of a task, and what it cost, as [`view`] takes them.
 pub(super) const VIEW: &str = concat!(
     row_columns!(),
@@ -170,16 +172,15 @@ pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<Kept>, HubSto
     );
     let mut rows = db.prepare_cached(LOAD)?;
     let mut rows = rows.query([task.to_string()])?;
-    let Some(found) = rows.next()? else {
-        return Ok(None);
-    };
-    let cells = &mut Cells {
-        row: found,
-        next: 0,
-    };
+    rows.next()?.map(kept).transpose()
+}
+
+/// From the columns of [`KEPT`].
+pub(super) fn kept(of: &Row<'_>) -> Result<Kept, HubStoreError> {
+    let cells = &mut Cells { row: of, next: 0 };
     let row = row(cells)?;
     let number = cells.next()?;
-    Ok(Some(Kept { number, row }))
+    Ok(Kept { number, row })
 }
 
 /// Writes a row back. A task that is over never changes its state, and an epoch never falls: the

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::fault;
@@ -65,6 +66,8 @@ pub(super) fn to_read(path: &Path) -> Result<Connection, HubStoreError> {
 fn prepare(db: &Connection) -> Result<(), HubStoreError> {
     db.busy_timeout(Duration::from_secs(10))?;
     db.set_prepared_statement_cache_capacity(64);
+    // Otherwise a query is planned anew whenever a value differs that its plan might depend on.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA fullfsync = ON; PRAGMA cache_size = -32000;",
     )?;

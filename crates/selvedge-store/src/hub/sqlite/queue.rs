@@ -8,7 +8,7 @@ use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
 use selvedge_core::model::{Outcome, TaskId};
 use uuid::Uuid;
 
-use super::columns::{self, Kept, VIEW, damaged, parsed};
+use super::columns::{self, KEPT, Kept, VIEW, damaged, parsed};
 use super::desk::Desk;
 use super::{SqliteHub, board, read, reports};
 use crate::fault;
@@ -68,7 +68,7 @@ impl Queue for SqliteHub {
 
     fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>> {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
-        Box::pin(self.write(move |db| one(db, task, change.clone(), clock.now(), &rules)))
+        Box::pin(self.write(move |db| one(db, task, &change, clock.now(), &rules)))
     }
 
     fn plans(&self) -> Answered<'_, Vec<TaskId>> {
@@ -232,31 +232,30 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
 }
 
 fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>, HubStoreError> {
-    let mut query = db.prepare_cached(
-        "SELECT task_id FROM task
+    let mut query = db.prepare_cached(&format!(
+        "SELECT {KEPT}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
          WHERE state = 'queued'
            AND (labels = '[]' OR NOT EXISTS (
                  SELECT 1 FROM json_each(labels) needed
                  WHERE needed.value NOT IN (SELECT value FROM json_each(?1))))
            AND (?2 = '[]' OR task_id NOT IN (SELECT value FROM json_each(?2)))
-         ORDER BY rank LIMIT ?3",
-    )?;
+         ORDER BY rank LIMIT ?3"
+    ))?;
     let not: Vec<String> = want.not.iter().map(ToString::to_string).collect();
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
-    let ids = query.query_map(params![offers, not, want.slots], |row| {
-        row.get::<_, String>(0)
-    })?;
-    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let mut rows = query.query(params![offers, not, want.slots])?;
+    // All of them are read before the first is changed.
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((columns::kept(row)?, row.get("body")?));
+    }
     let mut granted = Vec::new();
-    for id in ids {
-        let Some(kept) = db.take(parsed(&id)?)? else {
-            continue;
-        };
+    for (kept, body) in found {
         if kept.row.lease.epoch > 0 && fault::planted("forget_requeued") {
             continue;
         }
-        granted.extend(give(db, kept, &want.worker, now, rules)?);
+        granted.extend(give(db, kept, body, &want.worker, now, rules)?);
     }
     Ok(granted)
 }
@@ -264,6 +263,7 @@ fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>
 fn give(
     db: &Desk,
     mut kept: Kept,
+    body: String,
     worker: &str,
     now: i64,
     rules: &Rules,
@@ -286,9 +286,6 @@ fn give(
         kept.row.log_seq += 1;
         reports::log(db, kept.number, kept.row.log_seq, now, event)?;
     }
-    let body = db
-        .prepare_cached("SELECT body FROM task_body WHERE task_no = ?1")?
-        .query_row([kept.number], |row| row.get(0))?;
     let epoch = kept.row.lease.epoch;
     let row = kept.row.clone();
     db.save(kept)?;
@@ -303,14 +300,17 @@ fn give(
 fn one(
     db: &Desk,
     task: TaskId,
-    change: Change,
+    change: &Change,
     now: i64,
     rules: &Rules,
 ) -> Result<Option<Verdict>, HubStoreError> {
     let Some(mut kept) = db.take(task)? else {
         return Ok(None);
     };
-    let stored = match change.run_number() {
+    // Of a run that is open nothing is stored yet.
+    let open = kept.row.lease.open_run;
+    let closed = change.run_number().filter(|run| open != Some(*run));
+    let stored = match closed {
         Some(run_number) => reports::stored(db, kept.number, run_number)?,
         None => None,
     };
@@ -346,7 +346,7 @@ fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>
     let mut swept = Vec::new();
     for id in ids {
         let id = parsed(&id)?;
-        let verdict = one(db, id, Change::Tick, now, rules)?;
+        let verdict = one(db, id, &Change::Tick, now, rules)?;
         swept.extend(verdict.map(|verdict| verdict.row));
     }
     Ok(swept)

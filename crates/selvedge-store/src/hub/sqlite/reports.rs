@@ -7,7 +7,7 @@ use selvedge_core::model::{Closing, TaskId};
 
 use super::SqliteHub;
 use super::columns::{closing, damaged, word};
-use crate::hub::change::{self, JournalLine, StoredRun, Written};
+use crate::hub::change::{CostLine, JournalLine, StoredRun, Written};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{Completion, ReportRow, RunRow};
 use crate::hub::traits::{Answered, Reports};
@@ -31,7 +31,6 @@ pub(super) fn stored(
     task_no: i64,
     run_number: u32,
 ) -> Result<Option<StoredRun>, HubStoreError> {
-    // Two plain queries: of one that joins them SQLite makes a new plan whenever a number differs.
     let mut query = db.prepare_cached(
         "SELECT closing FROM run WHERE task_no = ?1 AND run_number = ?2 AND closing IS NOT NULL",
     )?;
@@ -94,7 +93,7 @@ pub(super) fn write(
         ])?;
     }
     for run_number in &written.cut_off {
-        let line = change::cut_off(*run_number);
+        let line = CostLine::lost(*run_number);
         let body = serde_json::to_string(&line).map_err(damaged)?;
         db.prepare_cached(
             "INSERT INTO cost SELECT ?1, ?2, ?3, ?4, NULL, ?5, 0, 0, ?6

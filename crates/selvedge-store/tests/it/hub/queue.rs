@@ -1,6 +1,6 @@
 //! Tasks, their leases, and what workers tell of them.
 
-use selvedge_core::fleet::{RefusalCode, TaskState};
+use selvedge_core::fleet::{CostEntry, RefusalCode, TaskState};
 use selvedge_core::lease::{Fence, Rules};
 use selvedge_core::model::{Closing, MicroUsd, TaskId};
 use selvedge_store::hub::{Answer, Change, Granted, ListFilter, Step, Submitted, Want};
@@ -137,6 +137,12 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
             "{answer:?}"
         );
     }
+    // A run that was to begin when the grant was over: the hub never heard of it, and no agent was at it.
+    let mut unheard = entry(&first, 3, Step::Progress);
+    if let Change::Entry(entry) = &mut unheard {
+        entry.header.costs = vec![CostEntry::lost(2)];
+    }
+    told(store.as_ref(), id, unheard).await;
     let wrong = Fence {
         epoch: second.fence.epoch,
         token: "guessed".to_owned(),

@@ -1,0 +1,121 @@
+//! Where a task stands when this worker takes it up: by its journal, ours or else the hub's; and with what it
+//! goes on.
+
+use std::sync::Arc;
+
+use selvedge_core::config::Flags;
+use selvedge_core::fleet::TaskAssign;
+use selvedge_core::machine::{Input, State, evolve};
+use selvedge_core::model::RunSpec;
+use selvedge_store::fault;
+
+use super::activity::Tap;
+use super::carry::{Halt, Porter};
+use super::place::Place;
+use super::takeover;
+use crate::{freeze, settings};
+
+/// A task as its journal tells it.
+pub(super) struct TakenUp {
+    pub(super) state: State,
+    /// What the machine is to be told.
+    pub(super) first: Option<Input>,
+    /// The journal, when it is another worker's.
+    pub(super) inherited: Vec<String>,
+}
+
+impl Porter {
+    /// The task as its journal tells it, ours or else the hub's.
+    pub(super) async fn taken_up(
+        &self,
+        assign: &TaskAssign,
+        place: &Place,
+        tap: &Tap,
+    ) -> Result<TakenUp, Halt> {
+        let id = assign.lease.task_id;
+        let mut events = self.desk.with(move |it| it.events(id)).await?;
+        let mut inherited = Vec::new();
+        if events.is_empty() && assign.last_event_seq > 0 {
+            let fetched = takeover::journal(&self.hub, id).await;
+            let fetched = fetched.map_err(|error| Halt::NotNow(error.to_string()))?;
+            (inherited, events) = (fetched.raw, fetched.events);
+            fault::reached("worker.journal.fetched");
+            if place.is_clone() {
+                takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
+            }
+        }
+        let mut state = State::default();
+        for event in &events {
+            state = evolve(state, event);
+        }
+        let Some(run) = &mut state.run else {
+            // By the settings that stand there before any agent's work is put in place.
+            let spec = self.frozen(assign, place)?;
+            takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
+            let first = Some(Input::Create {
+                spec: Box::new(spec),
+            });
+            return Ok(TakenUp {
+                state,
+                first,
+                inherited,
+            });
+        };
+        if !state.unknown.is_empty() {
+            return Err(Halt::NotNow(
+                "its journal was written by a later release".to_owned(),
+            ));
+        }
+        // The specification is frozen but for where it takes place: that is this machine's to say.
+        let mut spec = (*run.spec).clone();
+        spec.workspace.clone_from(&place.dir);
+        run.spec = Arc::new(spec);
+        if !inherited.is_empty() || takeover::is_astray(run, place, &self.ground) {
+            let notes = takeover::trees(&self.hub, id, place, &self.ground, run).await;
+            let notes = notes.map_err(|error| Halt::NotNow(error.to_string()))?;
+            for note in notes {
+                tap.note(note);
+            }
+        }
+        if fault::planted("charge_crashes") && run.open_attempt().is_some() {
+            let mut spec = (*run.spec).clone();
+            spec.max_verification_retries = spec.max_verification_retries.saturating_sub(1);
+            run.spec = Arc::new(spec);
+        }
+        let first = if run.finished {
+            None
+        } else if run.review.is_some() {
+            assign.review.as_ref().map(|review| Input::Review {
+                accepted: false,
+                retry: true,
+                by: review.by.clone(),
+                reason: review.reason.clone(),
+            })
+        } else {
+            Some(Input::Resume)
+        };
+        Ok(TakenUp {
+            state,
+            first,
+            inherited,
+        })
+    }
+
+    /// The task resolved by this worker's settings, and the repository's.
+    fn frozen(&self, assign: &TaskAssign, place: &Place) -> Result<RunSpec, Halt> {
+        let never = |error: &dyn std::fmt::Display| Halt::Never(error.to_string());
+        let settings = settings::load(&place.dir, &Flags::default(), &self.environment)
+            .map_err(|error| never(&error))?;
+        let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
+        let mut task = assign.task.clone();
+        task.task_id = Some(assign.lease.task_id);
+        // On a hub retries are asked for.
+        task.max_verification_retries = Some(task.max_verification_retries.unwrap_or(0));
+        let frozen = tokio::task::block_in_place(|| {
+            freeze::task(&task, &settings.resolved, &place.dir, workspace.is_some())
+        });
+        frozen
+            .map(|frozen| frozen.spec)
+            .map_err(|error| Halt::Never(error.plainly()))
+    }
+}
