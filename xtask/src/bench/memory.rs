@@ -1,5 +1,6 @@
-//! The most memory that Selvedge's own processes held, however much agent and check print. The
-//! kernel keeps each process's peak (`VmHWM`) until it ends, so it is asked again and again.
+//! The most memory that Selvedge's own processes held, however much agent and check print. The kernel
+//! keeps each process's peak (`VmHWM`) until it ends, so it is asked again and again. What they held
+//! together is a sum of their proportional sizes (`Pss`): a page that several of them map counts once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use super::selvedge::Selvedge;
-use super::table::mib;
+use super::table::megabytes;
 use super::{Size, Table};
 use crate::Done;
 
@@ -25,19 +26,20 @@ pub(super) fn measure(selvedge: &Selvedge, size: Size, table: &mut Table) -> Don
         return Err(format!("the flooded run ended with {:?}, not 1", peak.code).into());
     }
     let note = format!(
-        "of which {} its largest supervisor",
-        mib(peak.supervisor_kib)
+        "its processes together; the program alone {}, its largest supervisor alone {}",
+        megabytes(peak.own_kib),
+        megabytes(peak.supervisor_kib)
     );
     let what = format!("memory of a run: agent and check print {gigabytes} GB each");
-    table.memory(&what, peak.own_kib + peak.supervisor_kib, &note, 30);
+    table.memory(&what, peak.together_kib, &note, 30);
     Ok(())
 }
 
-/// What a process held at most, and its largest supervisor beside it. Pages that both map are
-/// counted twice.
+/// What a process held at most, and its largest supervisor; and all of them at one moment.
 pub(super) struct Peak {
     pub(super) own_kib: u64,
     supervisor_kib: u64,
+    together_kib: u64,
     code: Option<i32>,
 }
 
@@ -45,18 +47,23 @@ pub(super) struct Peak {
 pub(super) fn peak(child: &mut Child) -> Done<Peak> {
     let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
     let pid = child.id();
+    let mut together_kib = 0;
     loop {
+        let mut now_kib = 0;
         for process in supervisors_of(pid).chain([pid]) {
             if let Some(kib) = high_water(process) {
                 peaks.insert(process, kib);
             }
+            now_kib += proportional(process).unwrap_or_default();
         }
+        together_kib = together_kib.max(now_kib);
         if let Some(status) = child.try_wait()? {
             let own_kib = peaks.remove(&pid).ok_or("the process was never seen")?;
             let supervisor_kib = peaks.into_values().max().unwrap_or_default();
             return Ok(Peak {
                 own_kib,
                 supervisor_kib,
+                together_kib,
                 code: status.code(),
             });
         }
@@ -65,10 +72,16 @@ pub(super) fn peak(child: &mut Child) -> Done<Peak> {
 }
 
 fn high_water(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kib(&format!("/proc/{pid}/status"), "VmHWM:")
+}
+
+fn proportional(pid: u32) -> Option<u64> {
+    kib(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
+fn kib(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 

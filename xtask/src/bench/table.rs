@@ -66,13 +66,13 @@ impl Table {
     }
 
     /// So many bytes at most.
-    pub(super) fn memory(&mut self, what: &str, kib: u64, note: &str, bar_mib: u64) {
+    pub(super) fn memory(&mut self, what: &str, kib: u64, note: &str, bar_mb: u64) {
         self.add(Row {
             what: what.to_owned(),
-            measured: mib(kib),
+            measured: megabytes(kib),
             against: note.to_owned(),
-            bar: format!("≤ {bar_mib} MiB"),
-            held: kib <= bar_mib * 1024,
+            bar: format!("≤ {bar_mb} MB"),
+            held: kib * 1024 <= bar_mb * 1_000_000,
         });
     }
 
@@ -116,8 +116,9 @@ fn millis(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-pub(super) fn mib(kib: u64) -> String {
-    format!("{}.{} MiB", kib / 1024, kib % 1024 * 10 / 1024)
+pub(super) fn megabytes(kib: u64) -> String {
+    let tenths = kib * 1024 / 100_000;
+    format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
 /// What this was measured on.
