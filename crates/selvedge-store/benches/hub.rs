@@ -149,6 +149,7 @@ fn task(number: usize) -> NewTask {
         tenant: "default".to_owned(),
         submitted_by: "bench".to_owned(),
         retry_of: None,
+        part_of: None,
         title: format!("task {number}"),
         agent: None,
         place: None,

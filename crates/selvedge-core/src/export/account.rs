@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::fleet::{SubtaskRuns, TaskRow};
 use crate::machine::{Attempt, Run};
 use crate::model::{
-    Closing, Cost, GateReport, GuardReport, Outcome, Report, ReportStatus, RunId, SessionOutcome,
-    Step, Timestamp, Usage,
+    Closing, Cost, GateReport, GuardReport, Outcome, PlanResult, Report, ReportStatus, RunId,
+    SessionOutcome, Step, Timestamp, Usage,
 };
 use crate::plan::Plan;
 use crate::words::counted;
@@ -102,10 +103,47 @@ impl<'a> Account<'a> {
             let run = runs.get(&part.run_id?)?;
             Some((subtask.id.as_str(), run))
         });
-        let begun: Vec<(&str, &Run)> = begun.collect();
         Self {
             title: format!("plan {}", plan.run_id.short()),
-            task: Some(&plan.spec.description),
+            cost: Some((plan.cost(), plan.usage())),
+            ..Self::of_subtasks(
+                &plan.spec.description,
+                (outcome, reason),
+                &begun.collect::<Vec<_>>(),
+            )
+        }
+    }
+
+    /// Of a plan on a hub, with the runs of its subtasks as far as they have begun.
+    pub fn of_plan_on_hub(
+        plan: &'a TaskRow,
+        result: &'a PlanResult,
+        runs: &'a SubtaskRuns,
+    ) -> Self {
+        let begun = result.subtasks.iter();
+        let begun = begun.filter_map(|it| Some((it.id.as_str(), runs.get(&it.task_id)?)));
+        let usage = runs.values().map(Run::usage);
+        let usage = usage.fold(Usage::default(), |sum, usage| sum + usage);
+        let asked = plan.task.as_ref().map(|task| &task.description);
+        Self {
+            title: format!("plan {}", plan.task_id.short()),
+            cost: Some((plan.cost, usage)),
+            ..Self::of_subtasks(
+                asked.unwrap_or(&plan.description),
+                (result.outcome, result.reason.clone()),
+                &begun.collect::<Vec<_>>(),
+            )
+        }
+    }
+
+    fn of_subtasks(
+        task: &'a str,
+        (outcome, reason): (Outcome, String),
+        begun: &[(&'a str, &'a Run)],
+    ) -> Self {
+        Self {
+            title: String::new(),
+            task: Some(task),
             agent: None,
             verdict: Verdict {
                 standing: standing(outcome),
@@ -116,7 +154,7 @@ impl<'a> Account<'a> {
                 .iter()
                 .flat_map(|(id, run)| told(run, Some(*id)))
                 .collect(),
-            cost: Some((plan.cost(), plan.usage())),
+            cost: None,
             warnings: begun.iter().flat_map(|(_, run)| run.warnings()).collect(),
         }
     }

@@ -14,6 +14,7 @@ mod entry;
 mod lease;
 mod page;
 mod patches;
+mod plan;
 mod problem;
 mod progress;
 mod session;
@@ -28,6 +29,7 @@ pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPag
 pub use patches::{
     RESULT_PATCH, attempt_patch, patch_since_start, since_start_patch, whole_patches,
 };
+pub use plan::SubtaskRuns;
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};

@@ -135,7 +135,11 @@ impl TaskPage {
             Story::Untold => {}
             Story::Run(run) => page.tell_run(run, row.standing, now),
             Story::Plan { plan, runs } => page.tell_plan(plan, runs),
-            Story::Parts(parts) => page.parts = parts.iter().map(PartView::new).collect(),
+            Story::Parts { parts, has_patch } => {
+                page.parts = parts.iter().map(PartView::new).collect();
+                page.has_reports = parts.iter().any(|part| part.task.is_some());
+                page.has_trees = *has_patch;
+            }
         }
         page
     }

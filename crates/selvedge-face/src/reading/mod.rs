@@ -11,7 +11,7 @@ use selvedge_core::model::{OutputRef, RunId};
 
 pub(crate) use query::RawQuery;
 pub use query::{Order, TaskQuery};
-pub use task::{Live, Part, Rights, Standing, Story, Task, TaskRow, Tasks, select};
+pub use task::{Live, Part, Rights, Standing, Story, Task, TaskRow, Tasks, WholePlan, select};
 
 use crate::stats::RunFacts;
 
@@ -148,6 +148,12 @@ pub trait Reading: Send + Sync {
 
     /// One task with its whole story.
     fn task<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, Task>;
+
+    /// All of a plan whose story tells only how its parts stand; nobody else is asked.
+    fn plan<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, WholePlan> {
+        let _ = (visitor, id);
+        Box::pin(async { Err(Trouble::NotFound("its story is whole".to_owned())) })
+    }
 
     /// At most `length` bytes of a stored output of a run, from a place on.
     fn output<'a>(

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::fleet::ProgressEvent;
+use selvedge_core::fleet::{ProgressEvent, SubtaskRuns};
 use selvedge_core::machine::Run;
-use selvedge_core::model::{Cost, Outcome, OutputRef, PartOf, RunId, Timestamp};
+use selvedge_core::model::{Cost, Outcome, OutputRef, PartOf, PlanResult, RunId, Timestamp};
 use selvedge_core::plan::Plan;
 
 use super::query::{Order, TaskQuery};
@@ -163,7 +163,23 @@ pub enum Story {
         runs: BTreeMap<RunId, Run>,
     },
     /// How the parts of a plan stand, each a task of its own that tells the rest.
-    Parts(Vec<Part>),
+    Parts {
+        /// The parts.
+        parts: Vec<Part>,
+        /// Whether the work of all of them is kept as one patch.
+        has_patch: bool,
+    },
+}
+
+/// A plan whose parts are tasks of their own, told whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholePlan {
+    /// Its row.
+    pub row: selvedge_core::fleet::TaskRow,
+    /// Its result, as it ended or stands.
+    pub result: PlanResult,
+    /// The runs of its parts, as far as they have begun.
+    pub runs: SubtaskRuns,
 }
 
 /// A part of a plan.

@@ -87,7 +87,7 @@ pub(super) fn run_of<'a>(inside: &Inside, task: &'a Task) -> Result<&'a Run, Res
             let error = Trouble::NotFound("it has not begun".to_owned());
             Err(on_page(inside)(error))
         }
-        Story::Plan { .. } | Story::Parts(_) => {
+        Story::Plan { .. } | Story::Parts { .. } => {
             let error =
                 Trouble::NotFound("a plan has parts, each with a page of its own".to_owned());
             Err(on_page(inside)(error))
@@ -194,6 +194,21 @@ pub(super) async fn attempt_diff(
     Ok(show_diff(&inside, &task, shown, &diff))
 }
 
+/// All that a task changed.
+pub(super) async fn whole(face: &Face, inside: &Inside, task: &Task) -> Result<Diff, Response> {
+    let run = match &task.story {
+        // It is kept with the plan itself, which has no run of its own.
+        Story::Parts { .. } => {
+            let none = |_| Trouble::NotFound("that is no task's name".to_owned());
+            let id = task.row.id.parse().map_err(none);
+            id.map_err(on_page(inside))?
+        }
+        _ => run_of(inside, task)?.run_id,
+    };
+    let diff = face.reading.diff(task, run, Between::Whole).await;
+    diff.map_err(on_page(inside))
+}
+
 /// `GET /tasks/{id}/diff`.
 pub(super) async fn whole_diff(
     State(face): State<Shared>,
@@ -201,17 +216,25 @@ pub(super) async fn whole_diff(
     Path(id): Path<String>,
 ) -> Page {
     let task = find(&face, &inside, &id).await?;
-    let run = run_of(&inside, &task)?;
-    let diff = face.reading.diff(&task, run.run_id, Between::Whole).await;
-    let diff = diff.map_err(on_page(&inside))?;
-    let each = run.attempts.iter().map(|attempt| {
-        let number = attempt.run_number;
-        let address = format!("/tasks/{id}/attempts/{number}/diff");
-        (address, format!("Attempt {number}"))
-    });
+    let diff = whole(&face, &inside, &task).await?;
+    let other = if let Story::Parts { parts, .. } = &task.story {
+        let begun = parts.iter();
+        let begun = begun.filter_map(|part| Some((part.task.as_ref()?, line(&part.id, 40))));
+        begun
+            .map(|(task, id)| (format!("/tasks/{task}"), id))
+            .collect()
+    } else {
+        let attempts = run_of(&inside, &task)?.attempts.iter();
+        let each = attempts.map(|attempt| {
+            let number = attempt.run_number;
+            let address = format!("/tasks/{id}/attempts/{number}/diff");
+            (address, format!("Attempt {number}"))
+        });
+        each.collect()
+    };
     let shown = Shown {
         heading: "All that changed".to_owned(),
-        other: each.collect(),
+        other,
         raw: format!("/tasks/{id}/download/patch"),
     };
     Ok(show_diff(&inside, &task, shown, &diff))

@@ -15,11 +15,11 @@ use selvedge_core::model::{OutputRef, RunId};
 use serde::Deserialize;
 
 use super::door::Inside;
-use super::look::{find, on_page, run_of};
+use super::look::{find, on_page, run_of, whole};
 use super::respond::{Page, frame, page};
 use super::{Face, Shared, VERSION};
 use crate::pages::{Here, OutputPage, Which, range};
-use crate::reading::{Between, Diff, Slice, Story, Task, Trouble};
+use crate::reading::{Diff, Slice, Story, Task, Trouble, WholePlan};
 use crate::text::line;
 
 #[derive(Debug, Default, Deserialize)]
@@ -242,61 +242,68 @@ pub(super) async fn download(
     Extension(inside): Extension<Inside>,
     Path((id, form)): Path<(String, String)>,
 ) -> Page {
-    let none = || {
-        let error = Trouble::NotFound("there is no such form".to_owned());
-        on_page(&inside)(error)
-    };
+    let none = |what: &str| Err(on_page(&inside)(Trouble::NotFound(what.to_owned())));
     let task = find(&face, &inside, &id).await?;
     let name = task.row.short.clone();
     if form == "patch" {
-        let run = run_of(&inside, &task)?;
-        let diff = face.reading.diff(&task, run.run_id, Between::Whole).await;
-        let diff = diff.map_err(on_page(&inside))?;
+        let diff = whole(&face, &inside, &task).await?;
         return patch(&inside, &format!("{name}.patch"), diff);
     }
-    let (account, workspace, result) = match &task.story {
-        Story::Untold => {
-            let error = Trouble::NotFound("it has not begun".to_owned());
-            return Err(on_page(&inside)(error));
+    let plan = match &task.story {
+        Story::Parts { .. } => {
+            let plan = face.reading.plan(&inside.visitor, &id).await;
+            Some(plan.map_err(on_page(&inside))?)
         }
-        Story::Run(run) => {
-            let result = serde_json::to_string_pretty(&run.result());
-            (Account::of_run(run), &run.spec.workspace, result)
-        }
-        Story::Plan { plan, runs } => {
-            let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
-            let result = serde_json::to_string_pretty(&plan.result(&results));
-            let account = Account::of_plan(plan, runs);
-            (account, &plan.spec.workspace, result)
-        }
-        Story::Parts(_) => {
-            let error = "its parts are tasks, and each has this of its own";
-            return Err(on_page(&inside)(Trouble::NotFound(error.to_owned())));
-        }
+        _ => None,
+    };
+    let Some((account, workspace)) = account(&task, plan.as_ref()) else {
+        return none("it has not begun");
     };
     let places = Places {
         repository: workspace,
         workspace,
         exists: &|_: &FilePath| false,
     };
-    let (kind, text) = match form.as_str() {
+    let (kind, extension, text) = match form.as_str() {
         "json" => {
-            let json = result.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
-            ("application/json", json + "\n")
+            let json = result(&task, plan.as_ref());
+            let json = json.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
+            ("application/json", "json", json + "\n")
         }
-        "junit" => ("application/xml", export::junit(&account)),
-        "sarif" => (
-            "application/json",
-            export::sarif(&account, &places, VERSION),
-        ),
-        "markdown" => ("text/markdown", export::markdown(&account)),
-        _ => return Err(none()),
-    };
-    let extension = match form.as_str() {
-        "junit" => "xml",
-        "sarif" => "sarif",
-        "markdown" => "md",
-        _ => "json",
+        "junit" => ("application/xml", "xml", export::junit(&account)),
+        "sarif" => {
+            let sarif = export::sarif(&account, &places, VERSION);
+            ("application/json", "sarif", sarif)
+        }
+        "markdown" => ("text/markdown", "md", export::markdown(&account)),
+        _ => return none("there is no such form"),
     };
     Ok(attachment(kind, &format!("{name}.{extension}"), text))
+}
+
+/// What is told of a task, and where it took place; nothing before it has begun.
+fn account<'a>(task: &'a Task, plan: Option<&'a WholePlan>) -> Option<(Account<'a>, &'a FilePath)> {
+    Some(match (&task.story, plan) {
+        (Story::Run(run), _) => (Account::of_run(run), &run.spec.workspace),
+        (Story::Plan { plan, runs }, _) => (Account::of_plan(plan, runs), &plan.spec.workspace),
+        (Story::Parts { .. }, Some(plan)) => (
+            Account::of_plan_on_hub(&plan.row, &plan.result, &plan.runs),
+            FilePath::new(&task.row.workspace),
+        ),
+        (Story::Parts { .. } | Story::Untold, _) => return None,
+    })
+}
+
+/// The result as the command line prints it.
+fn result(task: &Task, plan: Option<&WholePlan>) -> serde_json::Result<String> {
+    match (&task.story, plan) {
+        (Story::Run(run), _) => serde_json::to_string_pretty(&run.result()),
+        (Story::Plan { plan, runs }, _) => {
+            let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
+            serde_json::to_string_pretty(&plan.result(&results))
+        }
+        (Story::Parts { .. } | Story::Untold, plan) => {
+            serde_json::to_string_pretty(&plan.map(|plan| &plan.result))
+        }
+    }
 }

@@ -28,6 +28,7 @@ use crate::problem::Refused;
 
 pub(crate) use new_task::new_task;
 pub use table::{Access, OPERATIONS, Operation};
+pub(crate) use tasks::whole_row;
 pub(crate) use views::{cost as cost_of, labels};
 
 /// All routes of a hub, ready to be served or asked. What shows pages to people is merged by whoever

@@ -1,7 +1,7 @@
 //! A task that was submitted, as the store keeps it: what lists show of it, and who may be given it.
 
 use selvedge_core::fleet::PLAN_LABEL;
-use selvedge_core::model::{Task, TaskId};
+use selvedge_core::model::{PartOf, Task, TaskId};
 use selvedge_store::hub::NewTask;
 
 use crate::validate;
@@ -23,6 +23,10 @@ pub(crate) fn new_task(
         tenant: tenant.to_owned(),
         submitted_by: submitted_by.to_owned(),
         retry_of: None,
+        part_of: task.part_of.as_ref().map(|part| PartOf {
+            plan: part.parent_task_id.into(),
+            subtask: part.subtask.clone(),
+        }),
         title: title(task),
         agent: if is_plan {
             Some("plan".to_owned())

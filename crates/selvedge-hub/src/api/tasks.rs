@@ -15,7 +15,9 @@ use selvedge_core::fleet::{
 use selvedge_core::lease::Review;
 use selvedge_core::model::{Outcome, Task, TaskId};
 use selvedge_store::fault;
-use selvedge_store::hub::{Answer, Change, ListFilter, NewTask, Submitted, TaskView};
+use selvedge_store::hub::{
+    Answer, Change, HubStoreError, ListFilter, NewTask, Submitted, TaskView,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -266,8 +268,17 @@ pub(super) async fn show(
 
 pub(super) async fn shown(hub: &Hub, caller: &Caller, task: &str) -> Result<TaskRow, Refused> {
     let (view, body) = find(hub, caller, task).await?;
-    let mut row = task_row(&view, Some(&body));
-    if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(&view)) {
+    Ok(whole_row(hub, &view, &body).await?)
+}
+
+/// All of a task's row, with the subtasks of a plan.
+pub(crate) async fn whole_row(
+    hub: &Hub,
+    view: &TaskView,
+    body: &str,
+) -> Result<TaskRow, HubStoreError> {
+    let mut row = task_row(view, Some(body));
+    if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(view)) {
         let sum = plans::sum(hub, *plan, row.outcome).await?;
         add(&mut row, sum);
     } else if row.state == TaskState::Queued {

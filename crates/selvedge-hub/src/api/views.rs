@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use selvedge_core::fleet::Scope;
 use selvedge_core::fleet::{FileRef, OWN_LABELS, TaskRow, TaskState, TokenRow};
-use selvedge_core::model::{Closing, Cost, CostSource, Outcome, Task, Timestamp};
+use selvedge_core::model::{Closing, Cost, CostSource, Outcome, Task, TaskId, Timestamp};
 use selvedge_store::hub::{Cost as Ledger, Identity, Overview, TaskView};
 use serde::{Deserialize, Serialize};
 
@@ -151,10 +151,10 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         last_event_seq: view.row.event_seq,
         created_at: timestamp(view.created_at),
         updated_at: timestamp(view.row.updated_at),
-        parent_task_id: task
+        parent_task_id: view
+            .part_of
             .as_ref()
-            .and_then(|task| task.part_of.as_ref())
-            .map(|part| part.parent_task_id),
+            .map(|part| TaskId::new(part.plan.uuid())),
         subtasks: Vec::new(),
         task: task.map(Box::new),
     }

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::LOCATION;
-use selvedge_core::fleet::{TaskState, attempt_patch, patch_since_start, whole_patches};
+use selvedge_core::fleet::{
+    RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
+};
 use selvedge_core::lease::Review;
 use selvedge_core::model::{OutputRef, RunId, Task as Asked, TaskId};
 use selvedge_face::command::submit_again;
 use selvedge_face::reading::{
     Answer, Between, Decision, Diff, Fleet, Live, Reading, Rights, Slice, Story, Task, TaskQuery,
-    Tasks, Trouble, Visitor,
+    Tasks, Trouble, Visitor, WholePlan,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::hub::{Change, HubStoreError, Identity, TaskView};
@@ -19,7 +21,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use super::board;
-use super::rows::{part_of, parts, row, sum_of_plan, word};
+use super::rows::{parts, row, sum_of_plan, word};
 use crate::access::Caller;
 use crate::api::{labels, tasks};
 use crate::facts;
@@ -93,13 +95,12 @@ impl HubReading {
         let lease = &view.row.lease;
         let waits = lease.state == TaskState::NeedsReview;
         let mut row = row(&view);
-        let part = asked.as_ref().and_then(|task| task.part_of.as_ref());
-        row.part_of = part.map(part_of);
         let parts = if plans::is_plan(&view) {
             Some(parts(sum_of_plan(&self.hub, &view, &mut row, &body).await?))
         } else {
             None
         };
+        let has_patch = parts.is_some() && self.has_patch(view.row.task_id).await?;
         let sessions = &self.hub.sessions;
         let mut about = vec![
             ("Task".to_owned(), row.id.clone()),
@@ -154,7 +155,7 @@ impl HubReading {
             live: Live::Told(self.hub.told(view.row.task_id)),
             sandbox,
             story: match (parts, state.run) {
-                (Some(parts), _) => Story::Parts(parts),
+                (Some(parts), _) => Story::Parts { parts, has_patch },
                 (None, Some(run)) => Story::Run(Box::new(run)),
                 (None, None) => Story::Untold,
             },
@@ -201,6 +202,12 @@ impl HubReading {
         })
     }
 
+    /// Whether all work of a task is kept as one patch.
+    async fn has_patch(&self, task: TaskId) -> Result<bool, Trouble> {
+        let files = self.hub.store().files(task).await.map_err(failed)?;
+        Ok(files.iter().any(|file| file.name == RESULT_PATCH))
+    }
+
     /// The first of these patches that was handed in.
     async fn patch(&self, task: TaskId, names: Vec<String>) -> Result<Diff, Trouble> {
         const LONGEST: usize = 4 * 1024 * 1024;
@@ -236,6 +243,13 @@ impl Reading for HubReading {
         Box::pin(self.task_of(visitor, id))
     }
 
+    fn plan<'a>(&'a self, visitor: &'a Visitor, id: &'a str) -> Answer<'a, WholePlan> {
+        Box::pin(async move {
+            let (view, body) = self.view(visitor, id).await?;
+            plans::whole(&self.hub, &view, &body).await.map_err(failed)
+        })
+    }
+
     fn output<'a>(
         &'a self,
         run: RunId,
@@ -252,13 +266,14 @@ impl Reading for HubReading {
     fn diff<'a>(&'a self, of: &'a Task, run: RunId, between: Between) -> Answer<'a, Diff> {
         Box::pin(async move {
             let task: TaskId = run.to_string().parse().map_err(|_| no_task())?;
-            let Story::Run(run) = &of.story else {
-                return Err(no_task());
-            };
-            let names = match between {
-                Between::Attempt(number) => vec![attempt_patch(number)],
-                Between::SinceStart(number) => vec![patch_since_start(run, number)],
-                Between::Whole => whole_patches(run),
+            let names = match (&of.story, between) {
+                (Story::Run(_), Between::Attempt(number)) => vec![attempt_patch(number)],
+                (Story::Run(run), Between::SinceStart(number)) => {
+                    vec![patch_since_start(run, number)]
+                }
+                (Story::Run(run), Between::Whole) => whole_patches(run),
+                (Story::Parts { .. }, Between::Whole) => vec![RESULT_PATCH.to_owned()],
+                _ => return Err(no_task()),
             };
             self.patch(task, names).await
         })

@@ -1,7 +1,7 @@
 //! From the store's rows to the dashboard's.
 
 use selvedge_core::fleet::{SubtaskRow, TaskState};
-use selvedge_core::model::{Outcome, PartOf, TaskPart, Timestamp};
+use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_face::reading::{Part, Standing, TaskRow, Trouble};
 use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ pub(super) fn row(view: &TaskView) -> TaskRow {
         created_at: at(view.created_at),
         updated_at: at(view.row.updated_at),
         worker: lease.worker.clone(),
-        part_of: None,
+        part_of: view.part_of.clone(),
     }
 }
 
@@ -48,14 +48,6 @@ pub(super) fn standing(state: TaskState, outcome: Option<Outcome>) -> Standing {
         TaskState::Failed => Standing::Finished(outcome.unwrap_or(Outcome::Failed)),
         TaskState::Cancelled => Standing::Finished(Outcome::Cancelled),
         TaskState::Dead => Standing::Finished(Outcome::InfraFailed),
-    }
-}
-
-/// The plan that a task is a part of.
-pub(super) fn part_of(part: &TaskPart) -> PartOf {
-    PartOf {
-        plan: part.parent_task_id.into(),
-        subtask: part.subtask.clone(),
     }
 }
 

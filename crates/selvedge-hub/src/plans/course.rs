@@ -1,6 +1,6 @@
 //! A plan on its way: its own row, its subtasks, and what comes next.
 
-use selvedge_core::fleet::{FileRef, TaskResult, TaskState};
+use selvedge_core::fleet::{FileRef, RESULT_PATCH, TaskResult, TaskState};
 use selvedge_core::lease::Fence;
 use selvedge_core::model::{BeginsFrom, MicroUsd, Outcome, Task, TaskId, TaskPart};
 use selvedge_core::plan::{self, Turn, holds};
@@ -8,9 +8,6 @@ use selvedge_store::hub::{HubStoreError, TaskView};
 
 use super::parts::Parts;
 use crate::hub::Hub;
-
-/// The file that holds a task's work.
-const PATCH: &str = "result.patch";
 
 /// A plan.
 pub(super) struct Course {
@@ -126,13 +123,17 @@ impl Course {
                 (sum.branch, sum.commit) = (result.branch, result.commit);
             }
             files = hub.store().files(last.row.task_id).await?;
-            files.retain(|file| file.name == PATCH);
+            files.retain(|file| file.name == RESULT_PATCH);
         }
         Ok((sum, files))
     }
 }
 
-async fn result_of(hub: &Hub, view: &TaskView) -> Result<Option<TaskResult>, HubStoreError> {
+/// What was handed in at a task's end.
+pub(super) async fn result_of(
+    hub: &Hub,
+    view: &TaskView,
+) -> Result<Option<TaskResult>, HubStoreError> {
     let result = hub.store().result(view.row.task_id).await?;
     // What another program's worker handed in may be no result.
     Ok(result.and_then(|result| serde_json::from_str(&result.body).ok()))

@@ -16,11 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::fleet::{
-    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
+    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, SubtaskRuns, TaskResult, TaskState,
 };
 use selvedge_core::lease::Fence;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::Turn;
+use selvedge_face::reading::WholePlan;
 use selvedge_store::hub::{Change, Entry, HubStoreError, Step, Submitted, TaskView};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -29,7 +30,8 @@ use uuid::Uuid;
 
 use self::course::Course;
 use self::parts::Parts;
-use crate::api::new_task;
+use crate::api::{new_task, whole_row};
+use crate::facts;
 use crate::hub::{Activity, Hub};
 
 /// How long changes are gathered before plans are looked at.
@@ -261,6 +263,26 @@ pub(crate) struct Sum {
     pub(crate) tokens: (u64, u64),
     /// How each stands.
     pub(crate) subtasks: Vec<SubtaskRow>,
+}
+
+/// A plan as its parts tell it: its row, its result, and the runs of those that have begun.
+pub(crate) async fn whole(
+    hub: &Hub,
+    view: &TaskView,
+    body: &str,
+) -> Result<WholePlan, HubStoreError> {
+    let row = whole_row(hub, view, body).await?;
+    let mut runs = SubtaskRuns::new();
+    for part in row.subtasks.iter().filter(|part| part.state.is_some()) {
+        let run = facts::state(hub, part.task_id).await?.run;
+        runs.extend(run.map(|run| (part.task_id, run)));
+    }
+    let told = course::result_of(hub, view).await?;
+    Ok(WholePlan {
+        result: row.plan_result(&runs, told),
+        row,
+        runs,
+    })
 }
 
 /// What the subtasks of a plan come to.

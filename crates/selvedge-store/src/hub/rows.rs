@@ -3,7 +3,7 @@
 
 use selvedge_core::fleet::TaskState;
 use selvedge_core::lease::{Fence, Lease};
-use selvedge_core::model::{Closing, MicroUsd, Outcome, TaskId};
+use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, TaskId};
 use uuid::Uuid;
 
 /// A task to be taken in.
@@ -17,6 +17,8 @@ pub struct NewTask {
     pub submitted_by: String,
     /// The task that this one tries again.
     pub retry_of: Option<TaskId>,
+    /// The plan that it is a part of.
+    pub part_of: Option<PartOf>,
     /// What a list shows: the beginning of its description.
     pub title: String,
     /// The agent that it names.
@@ -78,6 +80,8 @@ pub struct TaskView {
     pub submitted_by: String,
     /// The task that this one tries again.
     pub retry_of: Option<TaskId>,
+    /// The plan that it is a part of.
+    pub part_of: Option<PartOf>,
     /// The beginning of its description.
     pub title: String,
     /// The agent that it names.

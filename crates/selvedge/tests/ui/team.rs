@@ -90,7 +90,16 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     browser.wait_for_text("#tasks", "$0.0300");
     assert!(is_as_it_was(&browser), "nobody reloaded");
     changes_are_shown(&browser, &format!("{}/tasks/{id}", hub.origin));
-    downloads_are_what_they_say(&browser, &format!("{}/tasks/{id}", hub.origin));
+    let expected = [
+        ["download/json", "json", "\"outcome\": \"verified\""],
+        ["download/junit", "xml", "<testsuites"],
+        ["download/sarif", "sarif", "\"version\": \"2.1.0\""],
+        ["download/markdown", "md", "grep -q 42 answer"],
+        ["download/patch", "patch", "+42"],
+        ["attempts/2/diff?as=patch", "patch", "-41"],
+        ["attempts/1/checks/1/raw", "txt", ""],
+    ];
+    downloads_are_what_they_say(&browser, &format!("{}/tasks/{id}", hub.origin), &expected);
 }
 
 /// What each attempt changed, and what stood after it against the start.
@@ -109,23 +118,17 @@ fn changes_are_shown(browser: &Browser, task: &str) {
     }
 }
 
-fn downloads_are_what_they_say(browser: &Browser, task: &str) {
+/// Each place, the end of the file's name, and something that is in it.
+fn downloads_are_what_they_say(browser: &Browser, task: &str, expected: &[[&str; 3]]) {
     let load = "return fetch(arguments[0]).then(async it => [it.status, it.headers.get('content-disposition'), await it.text()])";
-    for (place, extension, says) in [
-        ("download/json", ".json\"", "\"outcome\": \"verified\""),
-        ("download/junit", ".xml\"", "<testsuites"),
-        ("download/sarif", ".sarif\"", "\"version\": \"2.1.0\""),
-        ("download/markdown", ".md\"", "grep -q 42 answer"),
-        ("download/patch", ".patch\"", "+42"),
-        ("attempts/2/diff?as=patch", ".patch\"", "-41"),
-        ("attempts/1/checks/1/raw", ".txt\"", ""),
-    ] {
+    for [place, extension, says] in expected {
+        let extension = format!(".{extension}\"");
         let got = browser.script(load, &[json!(format!("{task}/{place}"))]);
         assert_eq!(got[0], 200, "{place}: {got}");
         let disposition = got[1].as_str().unwrap_or_default();
         assert!(disposition.starts_with("attachment;"), "{place}: {got}");
-        assert!(disposition.ends_with(extension), "{place}: {got}");
-        assert!(got[2].as_str().unwrap().contains(says), "{place}: {got}");
+        assert!(disposition.ends_with(&extension), "{place}: {got}");
+        assert!(got[2].as_str().unwrap().contains(*says), "{place}: {got}");
     }
 }
 
@@ -211,7 +214,7 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
                 "verification_steps": [check] })
     };
     let plan = json!({
-        "description": "Both halves", "workspace": env.work(), "agent": "patient",
+        "description": "Both halves", "repository": env.work(), "agent": "patient",
         "subtasks": [part("second", &["first"]), part("first", &[])],
     });
     let id = hub.submit(&plan);
@@ -242,6 +245,20 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
         json!(["verified second", "verified first"])
     );
     assert!(browser.text("#facts").contains("$0.0200"), "what both cost");
+    let plan = browser.address();
+    let expected = [
+        ["download/json", "json", "\"id\": \"second\""],
+        ["download/junit", "xml", "second: attempt 1"],
+        ["download/sarif", "sarif", "\"version\": \"2.1.0\""],
+        ["download/markdown", "md", "Subtask `first`, attempt 1"],
+        ["download/patch", "patch", "+yes"],
+    ];
+    downloads_are_what_they_say(&browser, &plan, &expected);
+    browser.click("#more a[href$='/diff']");
+    browser.wait_for_text(".file", "done");
+    browser.go(&format!("{}/?q=half", hub.origin));
+    browser.wait_for_text("#tasks", "part second");
+    browser.go(&plan);
     browser.click("#parts a.go");
     browser.wait_for_text(".crumbs", "plan › second");
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use selvedge_core::fleet::TaskState;
 use selvedge_core::lease::Lease;
-use selvedge_core::model::{MicroUsd, Outcome, TaskId};
+use selvedge_core::model::{MicroUsd, Outcome, PartOf, RunId, TaskId};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use uuid::Uuid;
@@ -18,8 +18,8 @@ pub(super) const ROW: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t
      t.last_run, t.open_run, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
      t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// What there is beside them, with what the task cost, as `c`.
-pub(super) const VIEW: &str = "r.tenant, r.submitted_by, r.retry_of, r.title, r.agent, r.place, \
-     r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
+pub(super) const VIEW: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
+     r.agent, r.place, r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
 /// Sums over the ledger. A sum that no number holds is the highest.
 pub(super) const SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
@@ -105,6 +105,8 @@ pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
     let tenant = cells.next()?;
     let submitted_by = cells.next()?;
     let retry_of: Option<Uuid> = cells.next()?;
+    let part_of: (Option<Uuid>, Option<String>) = (cells.next()?, cells.next()?);
+    let part_of = part_of.0.zip(part_of.1);
     let title = cells.next()?;
     let agent = cells.next()?;
     let place = cells.next()?;
@@ -115,6 +117,10 @@ pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
         tenant,
         submitted_by,
         retry_of: retry_of.map(TaskId::new),
+        part_of: part_of.map(|(plan, subtask)| PartOf {
+            plan: RunId::new(plan),
+            subtask,
+        }),
         title,
         agent,
         place,

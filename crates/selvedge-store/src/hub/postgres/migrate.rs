@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_plans.sql"),
     include_str!("migrations/003_facts.sql"),
     include_str!("migrations/004_lanes.sql"),
+    include_str!("migrations/005_parts.sql"),
 ];
 
 /// Brings the schema to what this program knows; another hub that starts at the same time waits.

@@ -34,14 +34,15 @@ const INSERT: &str = "
     WITH asked AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
         FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
-                    $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[])
+                    $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
+                    $14::text[])
              AS a (task_id, tenant, submitted_by, retry_of, title, agent, place, priority, labels,
-                   max_attempts, body)
+                   max_attempts, body, part_of, subtask)
     ), taken AS (
         INSERT INTO request (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
-                             max_attempts, created_at, body)
+                             max_attempts, created_at, body, part_of, subtask)
         SELECT task_id, tenant, submitted_by, retry_of, title, agent, place, priority, max_attempts,
-               now, body
+               now, body, part_of, subtask
         FROM asked ORDER BY task_id
         ON CONFLICT (task_id) DO NOTHING
         RETURNING task_no, task_id, priority, created_at
@@ -234,6 +235,9 @@ async fn insert(
         .collect::<Result<_, _>>()?;
     let attempts: Vec<i32> = jobs.iter().map(|job| small(job.max_attempts)).collect();
     let bodies = column(|job| &job.body);
+    let parts = jobs.iter().map(|job| job.part_of.as_ref());
+    let plans: Vec<Option<Uuid>> = parts.clone().map(|it| Some(it?.plan.uuid())).collect();
+    let subtasks: Vec<_> = parts.map(|it| maybe(it.map(|it| &it.subtask))).collect();
     let rows = link
         .client
         .query(
@@ -251,6 +255,8 @@ async fn insert(
                 &attempts,
                 &bodies,
                 &STEP_MS,
+                &plans,
+                &subtasks,
             ],
         )
         .await?;

@@ -7,7 +7,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, params};
 use selvedge_core::fleet::{AssignedReview, TaskState};
 use selvedge_core::lease::Lease;
-use selvedge_core::model::{Closing, MicroUsd, Outcome, TaskId};
+use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, TaskId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -26,7 +26,7 @@ pub(super) const KEPT: &str = concat!(row_columns!(), ", task_no");
 /// All of a task, and what it cost, as [`view`] takes them.
 pub(super) const VIEW: &str = concat!(
     row_columns!(),
-    ", tenant, submitted_by, retry_of, title, agent, place, priority, labels, max_attempts, \
+    ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, max_attempts, \
      created_at, \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
@@ -127,6 +127,7 @@ pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     let tenant = cells.next()?;
     let submitted_by = cells.next()?;
     let retry_of: Option<String> = cells.next()?;
+    let part_of = part_of(cells)?;
     let title = cells.next()?;
     let agent = cells.next()?;
     let place = cells.next()?;
@@ -137,6 +138,7 @@ pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
         tenant,
         submitted_by,
         retry_of: retry_of.map(|id| parsed(&id)).transpose()?,
+        part_of,
         title,
         agent,
         place,
@@ -146,6 +148,15 @@ pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
         created_at: cells.next()?,
         cost: sum(cells)?,
     })
+}
+
+fn part_of(cells: &mut Cells<'_, '_>) -> Result<Option<PartOf>, HubStoreError> {
+    let (plan, subtask): (Option<String>, Option<String>) = (cells.next()?, cells.next()?);
+    let Some((plan, subtask)) = plan.zip(subtask) else {
+        return Ok(None);
+    };
+    let plan = parsed(&plan)?;
+    Ok(Some(PartOf { plan, subtask }))
 }
 
 /// From six columns: calls, unknown ones, estimated ones, micro-dollars, tokens in and out.

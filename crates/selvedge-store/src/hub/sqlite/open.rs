@@ -17,6 +17,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
     include_str!("migrations/002_facts.sql"),
     include_str!("migrations/003_plans.sql"),
+    include_str!("migrations/004_parts.sql"),
 ];
 /// Pages of the log that are left before a commit folds them in.
 const CHECKPOINT_PAGES: u32 = 4_000;

@@ -202,16 +202,18 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubSto
 /// The number that it is kept by.
 fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
     db.prepare_cached(
-        "INSERT INTO task (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
-                           labels, max_attempts, rank, created_at, updated_at, state, log_seq)
-         VALUES (:task_id, :tenant, :submitted_by, :retry_of, :title, :agent, :place, :priority,
-                 :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
+        "INSERT INTO task (task_id, tenant, submitted_by, retry_of, part_of, subtask, title, agent, place,
+                           priority, labels, max_attempts, rank, created_at, updated_at, state, log_seq)
+         VALUES (:task_id, :tenant, :submitted_by, :retry_of, :part_of, :subtask, :title, :agent, :place,
+                 :priority, :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
     )?
     .execute(named_params! {
         ":task_id": task.task_id.to_string(),
         ":tenant": task.tenant,
         ":submitted_by": task.submitted_by,
         ":retry_of": task.retry_of.map(|id| id.to_string()),
+        ":part_of": task.part_of.as_ref().map(|part| part.plan.to_string()),
+        ":subtask": task.part_of.as_ref().map(|part| &part.subtask),
         ":title": task.title,
         ":agent": task.agent,
         ":place": task.place,

@@ -27,6 +27,12 @@ async fn all_is_there_and_goes_on(store: &dyn HubStore) {
     );
     replays(store, over).await;
     replays(store, waiting).await;
+    let (view, _) = store.task(waiting).await.unwrap().unwrap();
+    let part = view.part_of.unwrap();
+    assert_eq!(
+        (part.plan.uuid(), part.subtask.as_str()),
+        (over.uuid(), "api")
+    );
     let report = store.report(over, 1).await.unwrap().unwrap();
     assert_eq!(report.body, r#"{"status":"pass","b":0.1}"#);
     assert_eq!(store.journal(over, 0, 10).await.unwrap().len(), 2);

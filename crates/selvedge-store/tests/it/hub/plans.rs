@@ -2,7 +2,8 @@
 
 use selvedge_core::fleet::{PLAN_LABEL, TaskState};
 use selvedge_core::lease::Fence;
-use selvedge_store::hub::{Answer, Change, Granted};
+use selvedge_core::model::PartOf;
+use selvedge_store::hub::{Answer, Change, Granted, ListFilter};
 
 use super::stage::{Stage, complete, entry, replays, task, told, want};
 
@@ -11,7 +12,16 @@ pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
     let plan = task(1, 9, &[PLAN_LABEL]);
     let id = plan.task_id;
     store.submit(plan).await.unwrap();
-    store.submit(task(2, 0, &[])).await.unwrap();
+    let mut part = task(2, 0, &[]);
+    let part_of = PartOf {
+        plan: id.into(),
+        subtask: "api".to_owned(),
+    };
+    part.part_of = Some(part_of.clone());
+    store.submit(part).await.unwrap();
+    let listed = store.tasks(ListFilter::default(), 9).await.unwrap().tasks;
+    let parts: Vec<_> = listed.into_iter().map(|view| view.part_of).collect();
+    assert_eq!(parts, [Some(part_of), None], "the newest first");
     assert_eq!(store.plans().await.unwrap(), [id]);
     let granted = store.grant(vec![want("w", 5, &["linux"])]).await.unwrap();
     assert_eq!(granted.len(), 1, "the plan is no worker's");

@@ -50,6 +50,7 @@ pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {
         tenant: "default".to_owned(),
         submitted_by: "me".to_owned(),
         retry_of: None,
+        part_of: None,
         title: format!("task {number}"),
         agent: None,
         place: None,

@@ -57,7 +57,7 @@ impl Follower<'_> {
         let state = self.standing.state;
         (state.is_terminal()
             || state == TaskState::NeedsReview
-            || plan::waits_for_review(&self.standing))
+            || self.standing.plan_waits_for_review())
             && self.state.seq >= self.standing.last_event_seq
     }
 
@@ -150,7 +150,7 @@ impl Follower<'_> {
                 Format::Human => anstream::print!("\n{}", plan::story(&self.standing)),
                 _ => json::print(&plan::result(hub, &self.standing).await?),
             }
-            return Ok(plan::outcome(&self.standing).exit_code());
+            return Ok(self.standing.plan_outcome().exit_code());
         } else if self.output.format == Format::Human {
             let word = self.standing.state.as_str();
             let reason = self

@@ -99,6 +99,8 @@ fn each_subtask_is_a_task(fleet: &Fleet) {
         (&"plan".into(), &4.into())
     );
     assert_eq!(plan["state"], "succeeded");
+    let parts = listed.iter().filter(|row| row["parent_task_id"] == *task);
+    assert_eq!(parts.count(), 3, "each says which plan it belongs to");
     // The work of all of them is on one branch.
     let log = fleet.env.git([
         "branch",

@@ -1,0 +1,71 @@
+//! A plan on a hub told as one that was carried out in one place: from its row, and the runs of its subtasks,
+//! each of which is a task of its own.
+
+use std::collections::BTreeMap;
+
+use super::entry::TaskResult;
+use super::page::{SubtaskRow, TaskRow};
+use super::state::TaskState;
+use crate::machine::Run;
+use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult, TaskId};
+
+/// The runs of a plan's subtasks, as far as they have begun.
+pub type SubtaskRuns = BTreeMap<TaskId, Run>;
+
+impl TaskRow {
+    /// Whether a person has to decide about one of the plan's subtasks before it goes on.
+    pub fn plan_waits_for_review(&self) -> bool {
+        let waits = |subtask: &SubtaskRow| subtask.state == Some(TaskState::NeedsReview);
+        !self.state.is_terminal() && self.subtasks.iter().any(waits)
+    }
+
+    /// How the plan ended, or stands.
+    pub fn plan_outcome(&self) -> Outcome {
+        match self.outcome {
+            Some(outcome) => outcome,
+            None if self.plan_waits_for_review() => Outcome::NeedsReview,
+            None => Outcome::Interrupted,
+        }
+    }
+
+    /// The plan's result; `told` is what the hub wrote down at its end.
+    pub fn plan_result(&self, runs: &SubtaskRuns, told: Option<TaskResult>) -> PlanResult {
+        let told = told.unwrap_or_else(|| TaskResult {
+            estimated_cost_usd: self.cost.micro_usd.map(MicroUsd::as_usd),
+            cost_source: self.cost.source,
+            ..TaskResult::without_run(self.plan_outcome(), self.reason.clone().unwrap_or_default())
+        });
+        PlanResult {
+            task_id: self.task_id,
+            run_id: RunId::from(self.task_id),
+            status: told.status,
+            outcome: told.outcome,
+            reason: told.reason,
+            chosen: None,
+            confidence: None,
+            subtasks: self.subtasks.iter().map(|it| it.result(runs)).collect(),
+            tokens_in: told.tokens_in,
+            tokens_out: told.tokens_out,
+            estimated_cost_usd: told.estimated_cost_usd,
+            cost_source: told.cost_source,
+            worked_ms: told.execution_ms,
+            verification_status: told.verification_status,
+        }
+    }
+}
+
+impl SubtaskRow {
+    fn result(&self, runs: &SubtaskRuns) -> SubtaskResult {
+        let run = runs.get(&self.task_id);
+        let is_over = self.state.is_some_and(TaskState::is_terminal);
+        SubtaskResult {
+            id: self.id.clone(),
+            task_id: self.task_id,
+            depends_on: self.depends_on.clone(),
+            run_id: run.map(|run| run.run_id),
+            outcome: self.outcome.filter(|_| is_over),
+            reason: self.reason.clone().unwrap_or_default(),
+            result: run.map(Run::result),
+        }
+    }
+}
