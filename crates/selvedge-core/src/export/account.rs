@@ -1,14 +1,13 @@
 //! An account of what was verified: of a run with all its attempts, or of one verification by itself.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use crate::fleet::{SubtaskRuns, TaskRow};
 use crate::machine::{Attempt, Run};
 use crate::model::{
     Closing, Cost, GateReport, GuardReport, Outcome, PlanResult, Report, ReportStatus, RunId,
     SessionOutcome, Step, Timestamp, Usage,
 };
-use crate::plan::Plan;
 use crate::words::counted;
 
 /// What is told, whoever wants to read it.
@@ -47,6 +46,8 @@ pub struct Told<'a> {
     pub report: Option<&'a Report>,
     /// What the checks of the report are.
     pub steps: &'a [Step],
+    /// The directory of its run, which may be a copy of the workspace, or a clone at a worker.
+    pub workspace: Option<&'a Path>,
     /// Whether its report is about what stands in the workspace: of its run, it is the attempt that was
     /// delivered, or else the last that was verified.
     pub stands: bool,
@@ -95,66 +96,33 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Of a plan, as it ended or stands, with the runs of its subtasks as far as they have begun.
-    pub fn of_plan(plan: &'a Plan, runs: &'a BTreeMap<RunId, Run>) -> Self {
-        let results = runs.iter().map(|(id, run)| (*id, run.result()));
-        let (outcome, reason) = plan.conclusion(&results.collect());
-        let begun = plan.subtasks().filter_map(|(subtask, part)| {
-            let run = runs.get(&part.run_id?)?;
+    /// Of a plan, wherever it was carried through, with the runs of its subtasks as far as they have begun.
+    pub fn of_plan(
+        plan: &'a PlanResult,
+        description: &'a str,
+        runs: &'a BTreeMap<RunId, Run>,
+    ) -> Self {
+        let begun = plan.subtasks.iter().filter_map(|subtask| {
+            let run = runs.get(&subtask.run_id?)?;
             Some((subtask.id.as_str(), run))
         });
+        let begun: Vec<(&str, &Run)> = begun.collect();
+        let spent = begun.iter().map(|(_, run)| (run.cost(), run.usage()));
+        let nothing = (Cost::ZERO, Usage::default());
         Self {
             title: format!("plan {}", plan.run_id.short()),
-            cost: Some((plan.cost(), plan.usage())),
-            ..Self::of_subtasks(
-                &plan.spec.description,
-                (outcome, reason),
-                &begun.collect::<Vec<_>>(),
-            )
-        }
-    }
-
-    /// Of a plan on a hub, with the runs of its subtasks as far as they have begun.
-    pub fn of_plan_on_hub(
-        plan: &'a TaskRow,
-        result: &'a PlanResult,
-        runs: &'a SubtaskRuns,
-    ) -> Self {
-        let begun = result.subtasks.iter();
-        let begun = begun.filter_map(|it| Some((it.id.as_str(), runs.get(&it.task_id)?)));
-        let usage = runs.values().map(Run::usage);
-        let usage = usage.fold(Usage::default(), |sum, usage| sum + usage);
-        let asked = plan.task.as_ref().map(|task| &task.description);
-        Self {
-            title: format!("plan {}", plan.task_id.short()),
-            cost: Some((plan.cost, usage)),
-            ..Self::of_subtasks(
-                asked.unwrap_or(&plan.description),
-                (result.outcome, result.reason.clone()),
-                &begun.collect::<Vec<_>>(),
-            )
-        }
-    }
-
-    fn of_subtasks(
-        task: &'a str,
-        (outcome, reason): (Outcome, String),
-        begun: &[(&'a str, &'a Run)],
-    ) -> Self {
-        Self {
-            title: String::new(),
-            task: Some(task),
+            task: Some(description),
             agent: None,
             verdict: Verdict {
-                standing: standing(outcome),
-                word: outcome.as_str().replace('_', " "),
-                reason,
+                standing: standing(plan.outcome),
+                word: plan.outcome.as_str().replace('_', " "),
+                reason: plan.reason.clone(),
             },
             attempts: begun
                 .iter()
                 .flat_map(|(id, run)| told(run, Some(*id)))
                 .collect(),
-            cost: None,
+            cost: Some(spent.fold(nothing, |sum, next| (sum.0 + next.0, sum.1 + next.1))),
             warnings: begun.iter().flat_map(|(_, run)| run.warnings()).collect(),
         }
     }
@@ -169,6 +137,7 @@ impl<'a> Account<'a> {
             closing: None,
             report: Some(report),
             steps,
+            workspace: None,
             stands: true,
         };
         Self {
@@ -204,6 +173,7 @@ fn told<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Told<'a>> {
         closing: attempt.closing,
         report: attempt.report.as_ref(),
         steps: run.spec.steps(),
+        workspace: Some(&run.spec.workspace),
         stands: delivered.or(last) == Some(attempt.run_number),
     };
     run.attempts.iter().map(one).collect()

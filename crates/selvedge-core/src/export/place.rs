@@ -42,9 +42,11 @@ const SETTINGS: &str = "selvedge.toml";
 impl Places<'_> {
     /// A file as a tool wrote it, from the repository's root; nothing where it lies outside. `step`
     /// is the check whose tool it was. A file that is not there is told from the directory that the
-    /// check ran in.
-    pub fn name(&self, file: &str, step: Option<&Step>) -> Option<String> {
-        let file = Path::new(file);
+    /// check ran in. What lies in `own`, the directory of the run, is told as of the workspace.
+    pub fn name(&self, file: &str, step: Option<&Step>, own: Option<&Path>) -> Option<String> {
+        let below = own.and_then(|own| Path::new(file).strip_prefix(own).ok());
+        let moved = below.map(|below| self.workspace.join(below));
+        let file = moved.as_deref().unwrap_or(Path::new(file));
         let directory = step.and_then(|step| step.directory.as_deref());
         let ran_in = self.workspace.join(directory.unwrap_or_default());
         // Joining an absolute path gives that path.

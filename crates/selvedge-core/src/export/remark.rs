@@ -46,10 +46,12 @@ pub fn remarks(account: &Account<'_>, places: &Places<'_>) -> Vec<Remark> {
     for (told, report) in account.standing() {
         for check in &report.checks {
             let step = told.steps.iter().find(|step| is_of(check, step));
-            remarks.extend(of_check(check, step, places));
+            let name = |file: &str| places.name(file, step, told.workspace);
+            remarks.extend(of_check(check, &name));
         }
         let findings = report.guard.iter().flat_map(|guard| &guard.findings);
-        remarks.extend(findings.map(|finding| of_finding(finding, places)));
+        let name = |file: &str| places.name(file, None, told.workspace);
+        remarks.extend(findings.map(|finding| of_finding(finding, &name)));
         remarks.extend(report.gates.iter().flat_map(of_gate));
     }
     let is_said = remarks.iter().any(|remark| remark.level == Level::Error);
@@ -81,7 +83,8 @@ fn is_of(check: &CheckReport, step: &Step) -> bool {
     check.kind == step.kind && check.target == step.target && check.name == step.name
 }
 
-fn of_check(check: &CheckReport, step: Option<&Step>, places: &Places<'_>) -> Vec<Remark> {
+/// What a check found; `name` says how a file is called in the repository.
+fn of_check(check: &CheckReport, name: &dyn Fn(&str) -> Option<String>) -> Vec<Remark> {
     let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
     let level = match check.status {
         CheckStatus::Fail | CheckStatus::Timeout | CheckStatus::Error => Level::Error,
@@ -106,7 +109,7 @@ fn of_check(check: &CheckReport, step: Option<&Step>, places: &Places<'_>) -> Ve
     };
     let mut remarks: Vec<Remark> = failures
         .iter()
-        .map(|failure| remark(failure, place(failure, step, places)))
+        .map(|failure| remark(failure, place(failure, name)))
         .collect();
     if remarks.is_empty() {
         remarks.push(Remark {
@@ -166,8 +169,8 @@ fn text(failure: &Failure) -> String {
     clean(&text)
 }
 
-fn place(failure: &Failure, step: Option<&Step>, places: &Places<'_>) -> Option<Place> {
-    let path = places.name(failure.file.as_deref()?, step)?;
+fn place(failure: &Failure, name: &dyn Fn(&str) -> Option<String>) -> Option<Place> {
+    let path = name(failure.file.as_deref()?)?;
     let line = failure.line.filter(|line| *line > 0);
     let column = failure.column.filter(|column| *column > 0);
     Some(Place {
@@ -177,13 +180,13 @@ fn place(failure: &Failure, step: Option<&Step>, places: &Places<'_>) -> Option<
     })
 }
 
-fn of_finding(finding: &Finding, places: &Places<'_>) -> Remark {
+fn of_finding(finding: &Finding, name: &dyn Fn(&str) -> Option<String>) -> Remark {
     let level = match finding.strength {
         Strength::Offence | Strength::Strong => Level::Warning,
         Strength::Weak => Level::Note,
     };
     let kind = serde_json::to_value(finding.kind).unwrap_or_default();
-    let place = places.name(&finding.path, None).map(|path| Place {
+    let place = name(&finding.path).map(|path| Place {
         path,
         line: finding.line.filter(|line| *line > 0),
         column: None,

@@ -134,6 +134,7 @@ fn told<'a>(number: u32, session: &'a SessionOutcome, report: Option<&'a Report>
         closing: Some(Closing::Report),
         report,
         steps: &[],
+        workspace: None,
         stands: report.is_some() && number == 2,
     }
 }
@@ -321,6 +322,7 @@ fn places_are_told_from_the_repositorys_root() {
     ];
     let exists = |path: &Path| there.contains(&path.to_str().unwrap());
     let places = places(&exists);
+    let clone = Some(Path::new("/w/tree"));
     let mut step = Step::new(StepKind::Command, "go test");
     step.directory = Some("pkg".to_owned());
     for (file, step, wanted) in [
@@ -334,11 +336,16 @@ fn places_are_told_from_the_repositorys_root() {
         ("../lib.py", None, Some("lib.py")),
         // Not there: told from where the check ran.
         ("gone.go", Some(&step), Some("app/pkg/gone.go")),
+        // In the clone that the check ran in.
+        ("/w/tree/src/lib.rs", Some(&step), Some("app/src/lib.rs")),
+        ("/w/tree/../lib.py", None, Some("lib.py")),
+        ("/w/tree/../../../etc/passwd", None, None),
+        ("/w/elsewhere/src/lib.rs", None, None),
         ("/usr/include/stdio.h", None, None),
         ("../../etc/passwd", None, None),
         ("../../../../../etc/passwd", None, None),
         ("..", None, None),
     ] {
-        assert_eq!(places.name(file, step).as_deref(), wanted, "{file}");
+        assert_eq!(places.name(file, step, clone).as_deref(), wanted, "{file}");
     }
 }

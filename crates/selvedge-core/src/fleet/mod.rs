@@ -29,7 +29,6 @@ pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPag
 pub use patches::{
     RESULT_PATCH, attempt_patch, patch_since_start, since_start_patch, whole_patches,
 };
-pub use plan::SubtaskRuns;
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};

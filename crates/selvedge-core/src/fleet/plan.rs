@@ -7,10 +7,7 @@ use super::entry::TaskResult;
 use super::page::{SubtaskRow, TaskRow};
 use super::state::TaskState;
 use crate::machine::Run;
-use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult, TaskId};
-
-/// The runs of a plan's subtasks, as far as they have begun.
-pub type SubtaskRuns = BTreeMap<TaskId, Run>;
+use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult};
 
 impl TaskRow {
     /// Whether a person has to decide about one of the plan's subtasks before it goes on.
@@ -28,8 +25,9 @@ impl TaskRow {
         }
     }
 
-    /// The plan's result; `told` is what the hub wrote down at its end.
-    pub fn plan_result(&self, runs: &SubtaskRuns, told: Option<TaskResult>) -> PlanResult {
+    /// The plan's result, of the runs of those subtasks that have begun; `told` is what the hub wrote down at
+    /// its end.
+    pub fn plan_result(&self, runs: &BTreeMap<RunId, Run>, told: Option<TaskResult>) -> PlanResult {
         let told = told.unwrap_or_else(|| TaskResult {
             estimated_cost_usd: self.cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: self.cost.source,
@@ -55,8 +53,8 @@ impl TaskRow {
 }
 
 impl SubtaskRow {
-    fn result(&self, runs: &SubtaskRuns) -> SubtaskResult {
-        let run = runs.get(&self.task_id);
+    fn result(&self, runs: &BTreeMap<RunId, Run>) -> SubtaskResult {
+        let run = runs.get(&RunId::from(self.task_id));
         let is_over = self.state.is_some_and(TaskState::is_terminal);
         SubtaskResult {
             id: self.id.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::fleet::{ProgressEvent, SubtaskRuns};
+use selvedge_core::fleet::ProgressEvent;
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Cost, Outcome, OutputRef, PartOf, PlanResult, RunId, Timestamp};
 use selvedge_core::plan::Plan;
@@ -174,12 +174,10 @@ pub enum Story {
 /// A plan whose parts are tasks of their own, told whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholePlan {
-    /// Its row.
-    pub row: selvedge_core::fleet::TaskRow,
     /// Its result, as it ended or stands.
     pub result: PlanResult,
     /// The runs of its parts, as far as they have begun.
-    pub runs: SubtaskRuns,
+    pub runs: BTreeMap<RunId, Run>,
 }
 
 /// A part of a plan.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use selvedge_core::export::{self, Account, Places};
 use selvedge_core::machine::Run;
-use selvedge_core::model::{OutputRef, RunId};
+use selvedge_core::model::{OutputRef, PlanResult, RunId};
 use serde::Deserialize;
 
 use super::door::Inside;
@@ -249,27 +249,32 @@ pub(super) async fn download(
         let diff = whole(&face, &inside, &task).await?;
         return patch(&inside, &format!("{name}.patch"), diff);
     }
-    let plan = match &task.story {
+    let whole = match &task.story {
         Story::Parts { .. } => {
             let plan = face.reading.plan(&inside.visitor, &id).await;
             Some(plan.map_err(on_page(&inside))?)
         }
         _ => None,
     };
-    let Some((account, workspace)) = account(&task, plan.as_ref()) else {
+    let plan = plan_result(&task, whole.as_ref());
+    let Some((account, workspace)) = told(&task, plan.as_ref(), whole.as_ref()) else {
         return none("it has not begun");
     };
+    if form == "json" {
+        let json = match &task.story {
+            Story::Run(run) => serde_json::to_string_pretty(&run.result()),
+            _ => serde_json::to_string_pretty(&plan),
+        };
+        let json = json.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
+        let name = format!("{name}.json");
+        return Ok(attachment("application/json", &name, json + "\n"));
+    }
     let places = Places {
         repository: workspace,
         workspace,
         exists: &|_: &FilePath| false,
     };
     let (kind, extension, text) = match form.as_str() {
-        "json" => {
-            let json = result(&task, plan.as_ref());
-            let json = json.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
-            ("application/json", "json", json + "\n")
-        }
         "junit" => ("application/xml", "xml", export::junit(&account)),
         "sarif" => {
             let sarif = export::sarif(&account, &places, VERSION);
@@ -281,29 +286,31 @@ pub(super) async fn download(
     Ok(attachment(kind, &format!("{name}.{extension}"), text))
 }
 
-/// What is told of a task, and where it took place; nothing before it has begun.
-fn account<'a>(task: &'a Task, plan: Option<&'a WholePlan>) -> Option<(Account<'a>, &'a FilePath)> {
-    Some(match (&task.story, plan) {
-        (Story::Run(run), _) => (Account::of_run(run), &run.spec.workspace),
-        (Story::Plan { plan, runs }, _) => (Account::of_plan(plan, runs), &plan.spec.workspace),
-        (Story::Parts { .. }, Some(plan)) => (
-            Account::of_plan_on_hub(&plan.row, &plan.result, &plan.runs),
-            FilePath::new(&task.row.workspace),
-        ),
-        (Story::Parts { .. } | Story::Untold, _) => return None,
-    })
+/// The result of a plan, as the command line prints it.
+fn plan_result(task: &Task, whole: Option<&WholePlan>) -> Option<PlanResult> {
+    if let Story::Plan { plan, runs } = &task.story {
+        let results = runs.iter().map(|(id, run)| (*id, run.result()));
+        return Some(plan.result(&results.collect()));
+    }
+    whole.map(|whole| whole.result.clone())
 }
 
-/// The result as the command line prints it.
-fn result(task: &Task, plan: Option<&WholePlan>) -> serde_json::Result<String> {
-    match (&task.story, plan) {
-        (Story::Run(run), _) => serde_json::to_string_pretty(&run.result()),
-        (Story::Plan { plan, runs }, _) => {
-            let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
-            serde_json::to_string_pretty(&plan.result(&results))
+/// What is told of a task, and where it took place; nothing before it has begun.
+fn told<'a>(
+    task: &'a Task,
+    plan: Option<&'a PlanResult>,
+    whole: Option<&'a WholePlan>,
+) -> Option<(Account<'a>, &'a FilePath)> {
+    match &task.story {
+        Story::Untold => None,
+        Story::Run(run) => Some((Account::of_run(run), &run.spec.workspace)),
+        Story::Plan { plan: of, runs } => {
+            let account = Account::of_plan(plan?, &of.spec.description, runs);
+            Some((account, &of.spec.workspace))
         }
-        (Story::Parts { .. } | Story::Untold, plan) => {
-            serde_json::to_string_pretty(&plan.map(|plan| &plan.result))
+        Story::Parts { .. } => {
+            let account = Account::of_plan(plan?, &task.description, &whole?.runs);
+            Some((account, FilePath::new(&task.row.workspace)))
         }
     }
 }

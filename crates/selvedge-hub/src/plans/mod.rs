@@ -11,12 +11,12 @@ mod course;
 mod parts;
 mod trees;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::fleet::{
-    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, SubtaskRuns, TaskResult, TaskState,
+    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
 };
 use selvedge_core::lease::Fence;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
@@ -265,22 +265,21 @@ pub(crate) struct Sum {
     pub(crate) subtasks: Vec<SubtaskRow>,
 }
 
-/// A plan as its parts tell it: its row, its result, and the runs of those that have begun.
+/// A plan as its parts tell it: its result, and the runs of those that have begun.
 pub(crate) async fn whole(
     hub: &Hub,
     view: &TaskView,
     body: &str,
 ) -> Result<WholePlan, HubStoreError> {
     let row = whole_row(hub, view, body).await?;
-    let mut runs = SubtaskRuns::new();
+    let mut runs = BTreeMap::new();
     for part in row.subtasks.iter().filter(|part| part.state.is_some()) {
         let run = facts::state(hub, part.task_id).await?.run;
-        runs.extend(run.map(|run| (part.task_id, run)));
+        runs.extend(run.map(|run| (run.run_id, run)));
     }
     let told = course::result_of(hub, view).await?;
     Ok(WholePlan {
         result: row.plan_result(&runs, told),
-        row,
         runs,
     })
 }

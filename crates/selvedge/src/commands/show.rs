@@ -43,10 +43,14 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         Some(plan) => home.runs(&journal, plan)?,
         None => BTreeMap::new(),
     };
-    let (account, dir) = match (&state.plan, &state.run) {
-        (Some(plan), _) => (Account::of_plan(plan, &runs), &plan.spec.workspace),
-        (None, Some(run)) => (Account::of_run(run), &run.spec.workspace),
-        (None, None) => return Err(of_later_release(run_id)),
+    let result = state.plan.as_ref().map(|plan| plan.result(&results(&runs)));
+    let (account, dir) = match (&state.plan, &result, &state.run) {
+        (Some(plan), Some(result), _) => (
+            Account::of_plan(result, &plan.spec.description, &runs),
+            &plan.spec.workspace,
+        ),
+        (_, _, Some(run)) => (Account::of_run(run), &run.spec.workspace),
+        _ => return Err(of_later_release(run_id)),
     };
     let attestation = &output.reports.attestation;
     let code = if let Some(run) = &state.run {

@@ -69,8 +69,10 @@ impl<'a> Book<'a> {
             Outcome::Interrupted => stage.signals.code(),
             outcome => outcome.exit_code(),
         };
-        let (reports, account) = (&stage.output.reports, Account::of_plan(plan, &runs));
-        Ok(reports.write(code, &account, home, &plan.spec.workspace))
+        let (spec, result) = (&plan.spec, plan.result(&results));
+        let account = Account::of_plan(&result, &spec.description, &runs);
+        let reports = &stage.output.reports;
+        Ok(reports.write(code, &account, home, &spec.workspace))
     }
 
     pub(super) async fn append(&mut self, event: Event) -> Result<(), CliError> {

@@ -1,8 +1,9 @@
 //! A plan on a hub: how its subtasks stand, each of which is a task of its own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use selvedge_core::fleet::{SubtaskRow, SubtaskRuns, TaskResult, TaskRow, TaskState};
+use selvedge_core::fleet::{SubtaskRow, TaskResult, TaskRow, TaskState};
 use selvedge_core::model::PlanResult;
 use selvedge_core::words::{cost, counted};
 
@@ -16,10 +17,10 @@ const ID_WIDTH: usize = 24;
 
 /// The same object as of a plan that was carried out here.
 pub(super) async fn result(hub: &Hub, plan: &TaskRow) -> Result<PlanResult, HubError> {
-    let mut runs = SubtaskRuns::new();
+    let mut runs = BTreeMap::new();
     for row in plan.subtasks.iter().filter(|row| row.state.is_some()) {
         let run = journal(hub, row.task_id, |_| {}).await?.run;
-        runs.extend(run.map(|run| (row.task_id, run)));
+        runs.extend(run.map(|run| (run.run_id, run)));
     }
     let mut told: Option<TaskResult> = None;
     if plan.state.is_terminal() {
