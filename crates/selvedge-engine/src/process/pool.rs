@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::sys::signal::SigmaskHow;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest, Lines};
@@ -19,6 +20,7 @@ use tokio::process::Child;
 
 use super::command::{Supervisor, TAG_VARIABLE};
 use super::session::Lost;
+use super::supervisor::held_back_at_birth;
 use super::wire::{self, Order, Report};
 
 /// A supervisor process. Dropping it closes the control socket, which ends it and all it runs.
@@ -46,15 +48,20 @@ impl Member {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         // An environment of its own: the tree could read the main program's secrets from it.
-        let child = tokio::process::Command::new(&supervisor.program)
+        let mut command = tokio::process::Command::new(&supervisor.program);
+        command
             .arg0("selvedge-supervisor")
             .args(&supervisor.args)
             .env_clear()
             .env(TAG_VARIABLE, tag)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+            .stderr(Stdio::null());
+        // It inherits this thread's mask.
+        let before = held_back_at_birth().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let child = command.spawn();
+        before.thread_set_mask()?;
+        let child = child?;
         let control = Control {
             lines: BufReader::new(UnixStream::from_std(ours)?).lines(),
         };

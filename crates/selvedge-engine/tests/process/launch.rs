@@ -176,3 +176,25 @@ async fn no_descriptor_is_handed_down_but_the_three() {
     // The fourth is that of the directory being listed.
     assert_eq!(text, "0\n1\n2\n3\n");
 }
+
+/// Ctrl-C goes to the whole foreground group: it must not end a supervisor that has no handlers yet.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_supervisor_is_born_deaf_to_the_terminal() {
+    use rustix::process::Signal;
+    use selvedge_engine::process::{Session, Supervisor};
+
+    let directory = TempDir::new().unwrap();
+    let told = directory.path().join("mask");
+    let born = Supervisor::new("/bin/cp", ["/proc/self/status".into(), told.clone().into()]);
+    let prepared = Session::prepare(&born, &command(&["true"])).await;
+    assert!(prepared.is_err(), "it is no supervisor");
+    let told = fs::read_to_string(told).unwrap();
+    let mask = told.split("SigBlk:").nth(1).unwrap();
+    let mask = mask.split_whitespace().next().unwrap();
+    let mask = u64::from_str_radix(mask, 16).unwrap();
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+        let bit = 1 << (signal.as_raw() - 1);
+        assert_ne!(mask & bit, 0, "{signal:?} {mask:x}");
+    }
+}

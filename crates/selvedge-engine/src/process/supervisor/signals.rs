@@ -10,11 +10,20 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, Signal};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// Signals that would end the supervisor, or that somebody up the line may have left ignored.
 const DISREGARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2];
+
+/// What whoever starts a supervisor holds back until it is there: a signal to the whole foreground group, as
+/// Ctrl-C is, would end one that has no handlers yet. They are let in by [`Signals::take_over`].
+pub(crate) fn held_back_at_birth() -> SigSet {
+    let disregarded = DISREGARDED.iter();
+    disregarded
+        .filter_map(|number| Signal::try_from(*number).ok())
+        .collect()
+}
 
 /// The supervisor's hold on its signals.
 pub(super) struct Signals {
