@@ -45,7 +45,7 @@ pub(super) async fn journal(hub: &Hub, task: TaskId) -> Result<Fetched, HubError
     }
 }
 
-/// Whether trees that the run may want are not here: another worker has them, or this one's disk has lost them.
+/// Whether trees that a run of this worker's own may want are not here: its disk has lost them.
 pub(super) fn is_astray(run: &Run, place: &Place, ground: &Ground) -> bool {
     let Ok(Some(workspace)) = place.workspace(ground) else {
         return false;
