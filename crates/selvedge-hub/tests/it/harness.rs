@@ -76,9 +76,19 @@ impl TestHub {
         Self::at(Place::sqlite()).await
     }
 
+    /// One that gives nothing away while a test is at work, however slow the machine.
     pub(crate) async fn at(place: Place) -> Self {
+        Self::of_ttl(PATIENCE * 10, place).await
+    }
+
+    /// One that gives away within seconds what it hears no more of.
+    pub(crate) async fn hasty(place: Place) -> Self {
+        Self::of_ttl(Duration::from_secs(6), place).await
+    }
+
+    async fn of_ttl(ttl: Duration, place: Place) -> Self {
         let settings = HubSettings {
-            timing: Timing::of_ttl(Duration::from_secs(3)),
+            timing: Timing::of_ttl(ttl),
             ..HubSettings::default()
         };
         Self::with(settings, place).await
@@ -248,6 +258,15 @@ impl TestWorker {
                 answer => return answer,
             }
         }
+    }
+
+    /// Tells the hub what it must acknowledge under this number.
+    pub(crate) async fn tells(&mut self, message: &WorkerMessage, number: u64) {
+        let told = self.asked(message).await;
+        assert!(
+            matches!(told, HubMessage::Ack { seq, .. } if seq == number),
+            "not acknowledged: {told:?}"
+        );
     }
 
     /// The next offer; meanwhile it shows that it lives, as workers do.

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
-use crate::session::is_ack;
 
 async fn hub(change: impl FnOnce(&mut HubSettings)) -> TestHub {
     let mut settings = HubSettings {
@@ -144,7 +143,7 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
     let accept = WorkerMessage::TaskAccept {
         lease: lease.clone(),
     };
-    assert!(is_ack(&worker.asked(&accept).await, 0));
+    worker.tells(&accept, 0).await;
     let text = "x".repeat(256 * 1024);
     for number in 1..=64 {
         let mut flood = entry(&lease, number);
@@ -154,8 +153,9 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
         // Nobody drops an event of the journal.
         flood.events = vec![json!({"v": 1, "run_id": lease.task_id, "seq": number,
             "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"text": text}})];
-        let told = worker.asked(&WorkerMessage::TaskProgress(flood)).await;
-        assert!(is_ack(&told, number), "{told:?}");
+        worker
+            .tells(&WorkerMessage::TaskProgress(flood), number)
+            .await;
     }
     // Its connection is free for another, although it never went away itself.
     assert_eq!(hub.get("/healthz", &submit).await.status, 200);

@@ -10,7 +10,6 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
-use crate::session::is_ack;
 
 async fn two() -> (TestHub, TestHub) {
     let place = Place::postgres();
@@ -75,14 +74,14 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
         from_tree: None,
     };
     let mut watched = Watched::begin(&two, &first, &submit).await;
-    assert!(is_ack(&worker.asked(&begin).await, 1));
+    worker.tells(&begin, 1).await;
     watched.hears("event: journal").await;
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 2),
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
     };
-    assert!(is_ack(&worker.asked(&complete).await, 2));
+    worker.tells(&complete, 2).await;
     watched.hears("\"state\":\"succeeded\"").await;
     let next = worker.assignment().await;
     assert_eq!(next.lease.task_id.to_string(), second);
@@ -101,7 +100,7 @@ async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
         run_number: 1,
         from_tree: None,
     };
-    assert!(is_ack(&worker.asked(&begin).await, 1));
+    worker.tells(&begin, 1).await;
     let path = format!("/api/v1/tasks/{task}/cancel");
     let answer = two.post(&path, &submit, &json!({"reason": "enough"})).await;
     assert_eq!(answer.json()["state"], "cancelling");

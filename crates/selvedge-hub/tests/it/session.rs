@@ -9,10 +9,6 @@ use tokio::time::timeout;
 
 use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
 
-pub(crate) fn is_ack(message: &HubMessage, seq: u64) -> bool {
-    matches!(message, HubMessage::Ack { seq: acked, .. } if *acked == seq)
-}
-
 fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     match message {
         HubMessage::Refused { code, .. } => Some(*code),
@@ -37,11 +33,9 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
         run_number: 1,
         from_tree: None,
     };
-    assert!(is_ack(&worker.asked(&begin).await, 1));
-    assert!(
-        is_ack(&worker.asked(&begin).await, 1),
-        "once more is harmless"
-    );
+    worker.tells(&begin, 1).await;
+    // Once more is harmless.
+    worker.tells(&begin, 1).await;
     let mut costs = entry(&lease, 2);
     costs.events = vec![
         json!({"v": 1, "run_id": lease.task_id, "seq": 1, "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"b": 0.1, "a": 1}}),
@@ -61,8 +55,8 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
         run_number: 1,
         report: json!({"z": 1, "status": "pass", "a": [0.1, 2]}),
     };
-    assert!(is_ack(&worker.asked(&report).await, 2));
-    assert!(is_ack(&worker.asked(&report).await, 2));
+    worker.tells(&report, 2).await;
+    worker.tells(&report, 2).await;
     let mut other = report.clone();
     if let WorkerMessage::SubmitReport { report, .. } = &mut other {
         *report = json!({"status": "fail"});
@@ -78,11 +72,9 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
     };
-    assert!(is_ack(&worker.asked(&complete).await, 3));
-    assert!(
-        is_ack(&worker.asked(&complete).await, 3),
-        "the same id gets the same answer"
-    );
+    worker.tells(&complete, 3).await;
+    // The same id gets the same answer.
+    worker.tells(&complete, 3).await;
 
     let row = hub.reaches(&task, &submit, &["succeeded"]).await;
     assert_eq!(
@@ -144,7 +136,7 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
 }
 
 pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off(place: Place) {
-    let hub = TestHub::at(place).await;
+    let hub = TestHub::hasty(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
@@ -155,7 +147,7 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         run_number: 1,
         from_tree: None,
     };
-    assert!(is_ack(&first.asked(&begin).await, 1));
+    first.tells(&begin, 1).await;
     // It falls silent; the hub waits for the TTL and a third before it gives the task away.
     drop(first);
     let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
@@ -168,6 +160,12 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         ),
         (2, 1, 1)
     );
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&assign.lease, 1),
+        run_number: 2,
+        from_tree: None,
+    };
+    second.tells(&begin, 1).await;
     let report = WorkerMessage::SubmitReport {
         entry: entry(&lease, 2),
         run_number: 1,
@@ -188,12 +186,6 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         .await
         .json();
     assert_eq!(runs["runs"][0]["closing"], "interrupted");
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&assign.lease, 1),
-        run_number: 2,
-        from_tree: None,
-    };
-    assert!(is_ack(&second.asked(&begin).await, 1));
 }
 
 pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation(
@@ -210,7 +202,7 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
         run_number: 1,
         from_tree: None,
     };
-    assert!(is_ack(&worker.asked(&begin).await, 1));
+    worker.tells(&begin, 1).await;
     drop(worker);
     let hub = hub.again().await;
     let path = format!("/api/v1/tasks/{task}/cancel");
@@ -241,7 +233,7 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Cancelled, "as was wished")),
     };
-    assert!(is_ack(&worker.asked(&complete).await, 2));
+    worker.tells(&complete, 2).await;
     hub.reaches(&task, &submit, &["cancelled"]).await;
 }
 
@@ -257,7 +249,7 @@ pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: 
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
     };
-    assert!(is_ack(&worker.asked(&complete).await, 1));
+    worker.tells(&complete, 1).await;
     drop(worker);
     // It never heard of the acknowledgement, and still believes that it holds the task.
     let mut back = hello("one");
@@ -294,7 +286,7 @@ pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_nex
 }
 
 pub(crate) async fn a_worker_that_is_heard_of_no_more_keeps_no_task_from_others(place: Place) {
-    let hub = TestHub::at(place).await;
+    let hub = TestHub::hasty(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     // Equal in all but the name, by which the silent one comes first.

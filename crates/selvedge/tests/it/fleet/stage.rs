@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::stage::{agent, stage};
 
 /// How long leases last here, in milliseconds: long enough for a loaded machine, short enough to wait for.
-const TTL: &str = "3000";
+const TTL: &str = "6000";
 
 /// A hub at work, and an environment to speak to it in.
 pub(crate) struct Fleet {
