@@ -71,13 +71,12 @@ impl Porter {
         spec.workspace.clone_from(&place.dir);
         run.spec = Arc::new(spec);
         if inherited.is_empty() && takeover::is_astray(run, place, &self.ground) {
-            // What stands in its place may be half done: whoever takes it over begins from a fresh clone.
+            // What stands in its place may be half done: whoever takes it over knows not to trust it.
             let lost = "this worker's disk has lost what the run stands on";
             return Err(Halt::NotNow(lost.to_owned()));
         }
         if !inherited.is_empty() {
-            let notes = takeover::trees(&self.hub, id, place, &self.ground, run).await;
-            let notes = notes.map_err(|error| Halt::NotNow(error.to_string()))?;
+            let notes = takeover::trees(&self.hub, id, place, &self.ground, run).await?;
             for note in notes {
                 tap.note(note);
             }

@@ -1,7 +1,8 @@
 //! Going on with what another worker began: the journal that the hub has, and the trees that it named.
 //!
 //! The tree with which the open attempt began is put together from a fresh clone and what was uploaded. Where
-//! that cannot be, the next attempt begins from the fresh clone, and this is said.
+//! that cannot be, the next attempt begins from the fresh clone, and this is said. A folder is never uploaded
+//! whole: how it stood when its run began is known to the worker that began it, and no other goes on with it.
 
 use selvedge_core::fleet::{FileRef, JournalPage};
 use selvedge_core::machine::Run;
@@ -61,21 +62,30 @@ pub(super) async fn trees(
     place: &Place,
     ground: &Ground,
     run: &mut Run,
-) -> Result<Vec<String>, HubError> {
+) -> Result<Vec<String>, NoPlace> {
     cut_off(run);
     if !run.spec.snapshots {
         return Ok(Vec::new());
     }
-    let Ok(Some(workspace)) = place.workspace(ground) else {
+    let not_now = |error: &dyn std::fmt::Display| NoPlace::NotNow(error.to_string());
+    let Some(workspace) = place.workspace(ground).map_err(NoPlace::NotNow)? else {
         return Ok(Vec::new());
     };
-    let Ok(fresh) = tokio::task::block_in_place(|| workspace.snapshot("taken over")) else {
-        return Ok(Vec::new());
-    };
-    let mut notes = fetch(hub, task, &workspace, run).await?;
+    let fresh = tokio::task::block_in_place(|| workspace.snapshot("taken over"));
+    let fresh = fresh.map_err(|error| not_now(&error))?;
+    let fetched = fetch(hub, task, &workspace, run).await;
+    let mut notes = fetched.map_err(|error| not_now(&error))?;
     let is_here = |tree: &TreeId| is_here(&workspace, tree);
     let begin_from = run.attempts.last().and_then(|it| it.from_tree.as_ref());
     if !run.start_tree.iter().chain(begin_from).all(is_here) {
+        if !place.is_clone() && !run.attempts.is_empty() {
+            // What an agent has changed there must never pass for what the guard compares with.
+            return Err(NoPlace::Refused(format!(
+                "an agent was at work in {}, and only the worker that began the run knows how the folder stood \
+                 before: put it in order, then submit the task anew",
+                place.dir.display()
+            )));
+        }
         notes.push(
             "what earlier attempts left is not here: the next one begins from a fresh clone"
                 .to_owned(),
