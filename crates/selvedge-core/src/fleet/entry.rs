@@ -233,4 +233,14 @@ impl TaskResult {
             commit: None,
         }
     }
+
+    /// The same where attempts were begun before, of which nobody here knows what they cost.
+    #[must_use]
+    pub fn at_unknown_cost(self) -> Self {
+        Self {
+            estimated_cost_usd: None,
+            cost_source: CostSource::Unknown,
+            ..self
+        }
+    }
 }

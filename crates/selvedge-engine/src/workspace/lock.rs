@@ -1,6 +1,7 @@
 //! Keeping a second run out of a folder. The kernel holds the lock and lets go of it when the process
 //! dies, however it dies; the file's content says who has it. The file itself is never removed:
-//! removing it would let two processes lock two files of one name.
+//! removing it would let two processes lock two files of one name. The folder itself is locked besides:
+//! whoever keeps such files elsewhere, as each worker does, sees that.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write as _};
@@ -16,10 +17,13 @@ const ID_LIMIT: u64 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another run has it.
-    #[error("{} is in use by run {run_id}; wait for it, cancel it, or work in another folder", dir.display())]
+    #[error(
+        "{} is in use by {}; wait for it, cancel it, or work in another folder",
+        dir.display(), name(run_id.as_deref())
+    )]
     Held {
-        /// The run, as it was written by its process.
-        run_id: String,
+        /// The run, as it was written by its process; absent where that keeps its state elsewhere.
+        run_id: Option<String>,
         /// The folder, canonical.
         dir: PathBuf,
     },
@@ -32,6 +36,7 @@ pub enum LockError {
 #[derive(Debug)]
 pub struct WorkspaceLock {
     file: File,
+    folder: Option<File>,
 }
 
 impl WorkspaceLock {
@@ -46,11 +51,14 @@ impl WorkspaceLock {
         let mut file = open(&path).map_err(broken)?;
         match file.try_lock() {
             Ok(()) => {
+                let Ok(folder) = hold(&dir) else {
+                    return Err(LockError::Held { run_id: None, dir });
+                };
                 write_id(&mut file, run_id).map_err(broken)?;
-                Ok(Self { file })
+                Ok(Self { file, folder })
             }
             Err(TryLockError::WouldBlock) => {
-                let run_id = read_id(&mut file).map_err(broken)?;
+                let run_id = Some(read_id(&mut file).map_err(broken)?);
                 Err(LockError::Held { run_id, dir })
             }
             Err(TryLockError::Error(e)) => Err(broken(e).into()),
@@ -65,7 +73,30 @@ impl Drop for WorkspaceLock {
         // Closing the file is not enough: a child that was just forked shares it until it executes
         // its own program.
         let _ = self.file.unlock();
+        let _ = self.folder.as_ref().map(File::unlock);
     }
+}
+
+/// Somebody else has locked it.
+struct Taken;
+
+/// Locks the folder itself. On file systems that cannot do that the file alone has to do.
+fn hold(dir: &Path) -> Result<Option<File>, Taken> {
+    let Ok(folder) = File::open(dir) else {
+        return Ok(None);
+    };
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        Err(TryLockError::WouldBlock) => Err(Taken),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+fn name(run_id: Option<&str>) -> String {
+    run_id.map_or_else(
+        || "another run, whose state is kept elsewhere".to_owned(),
+        |run_id| format!("run {run_id}"),
+    )
 }
 
 fn lock_path(state_dir: &Path, dir: &Path) -> PathBuf {

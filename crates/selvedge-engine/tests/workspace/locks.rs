@@ -17,7 +17,7 @@ fn a_second_run_is_refused_with_the_name_of_the_first() {
     for dir in [fixture.dir(), by_another_name] {
         let refused = WorkspaceLock::lock(&state, &dir, "run-2").unwrap_err();
         assert!(
-            matches!(&refused, LockError::Held { run_id, .. } if run_id == "run-1"),
+            matches!(&refused, LockError::Held { run_id, .. } if run_id.as_deref() == Some("run-1")),
             "{refused}"
         );
         assert!(refused.to_string().contains("run-1"));
@@ -30,6 +30,21 @@ fn a_second_run_is_refused_with_the_name_of_the_first() {
         "{refused}"
     );
     drop(third);
+}
+
+/// A worker and a person's own run, for example.
+#[test]
+fn whoever_keeps_his_state_elsewhere_is_refused_as_well() {
+    let fixture = Fixture::folder();
+    let (here, elsewhere) = (fixture.outside("state"), fixture.outside("elsewhere"));
+    let first = WorkspaceLock::lock(&here, &fixture.dir(), "run-1").unwrap();
+    let refused = WorkspaceLock::lock(&elsewhere, &fixture.dir(), "run-2").unwrap_err();
+    assert!(
+        matches!(&refused, LockError::Held { run_id: None, .. }),
+        "{refused}"
+    );
+    drop(first);
+    WorkspaceLock::lock(&elsewhere, &fixture.dir(), "run-2").unwrap();
 }
 
 #[test]
@@ -56,7 +71,7 @@ fn a_file_left_by_a_dead_process_locks_nothing() {
     let second = WorkspaceLock::lock(&state, &fixture.dir(), "run-2").unwrap();
     let refused = WorkspaceLock::lock(&state, &fixture.dir(), "run-3").unwrap_err();
     assert!(
-        matches!(&refused, LockError::Held { run_id, .. } if run_id == "run-2"),
+        matches!(&refused, LockError::Held { run_id, .. } if run_id.as_deref() == Some("run-2")),
         "{refused}"
     );
     drop(second);

@@ -181,7 +181,8 @@ pub(crate) fn lock(
 ) -> Result<WorkspaceLock, CliError> {
     WorkspaceLock::lock(home.root(), workspace, &run_id.to_string()).map_err(|error| match error {
         LockError::Held { run_id, .. } => {
-            let error = CliError::usage(format!("run {run_id} is at work in this directory"));
+            let who = run_id.map_or_else(|| "a worker's task".to_owned(), |id| format!("run {id}"));
+            let error = CliError::usage(format!("{who} is at work in this directory"));
             error.hint("wait for it, stop it, or work in another directory (--dir)")
         }
         LockError::Workspace(error) => CliError::infrastructure(error),

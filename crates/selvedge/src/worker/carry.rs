@@ -54,6 +54,8 @@ pub(super) enum Left {
 pub(super) enum Halt {
     /// Another try may do better, here or elsewhere.
     NotNow(String),
+    /// Another run is at work in its folder: it waits for its turn.
+    Busy(String),
     /// No try will.
     Never(String),
     /// The lease is over, or fenced off.
@@ -71,6 +73,7 @@ impl From<NoPlace> for Halt {
         match error {
             NoPlace::Refused(why) => Self::Never(why),
             NoPlace::NotNow(why) => Self::NotNow(why),
+            NoPlace::Busy(why) => Self::Busy(why),
         }
     }
 }
@@ -79,6 +82,7 @@ impl Porter {
     /// Carries a task out, from wherever it stands.
     pub(super) async fn carry(&self, assign: TaskAssign, lane: Arc<Lane>) -> Left {
         let id = assign.lease.task_id;
+        let mut waits = false;
         loop {
             if !lane.live().await {
                 break lost(&lane);
@@ -103,12 +107,17 @@ impl Porter {
                     // Not even that could be written down.
                     tokio::time::sleep(AGAIN).await;
                 }
+                Err(Halt::Busy(reason)) => {
+                    if !std::mem::replace(&mut waits, true) {
+                        crate::worker::say(&format!("task {} waits: {reason}", id.short()));
+                    }
+                    if let Some(left) = self.unbegun(&assign, &lane).await {
+                        break left;
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
                 Err(Halt::Never(reason)) => {
-                    let result = TaskResult::without_run(Outcome::InfraFailed, reason);
-                    let last = Last::Complete {
-                        completion_id: Uuid::now_v7().to_string(),
-                        result: Box::new(result),
-                    };
+                    let last = without_run(&assign, &lane, Outcome::InfraFailed, reason);
                     if self.give_up(&lane, last).await {
                         break Left::Done(Outcome::InfraFailed);
                     }
@@ -117,6 +126,22 @@ impl Porter {
                 Ok(left) => break left,
             }
         }
+    }
+
+    /// Ends a task that waits for its turn, where somebody wants that. One with attempts behind it is ended by
+    /// its run, which knows of them.
+    async fn unbegun(&self, assign: &TaskAssign, lane: &Arc<Lane>) -> Option<Left> {
+        let (last, left) = if *self.leave.borrow() {
+            let reason = "the worker leaves".to_owned();
+            let charged = false;
+            let left = Left::Released(reason.clone());
+            (Last::Release { reason, charged }, left)
+        } else {
+            let reason = lane.standing().cancel.filter(|_| !is_begun(assign, lane))?;
+            let last = without_run(assign, lane, Outcome::Cancelled, reason);
+            (last, Left::Done(Outcome::Cancelled))
+        };
+        self.give_up(lane, last).await.then_some(left)
     }
 
     /// Nothing of the task is kept here any more.
@@ -302,6 +327,22 @@ impl Porter {
         } else {
             Err(Halt::Fenced)
         }
+    }
+}
+
+fn is_begun(assign: &TaskAssign, lane: &Lane) -> bool {
+    assign.last_run_number.max(lane.held().run_number) > 0
+}
+
+/// The end of a task that no run of this worker has a result of.
+fn without_run(assign: &TaskAssign, lane: &Lane, outcome: Outcome, reason: String) -> Last {
+    let mut result = TaskResult::without_run(outcome, reason);
+    if is_begun(assign, lane) {
+        result = result.at_unknown_cost();
+    }
+    Last::Complete {
+        completion_id: Uuid::now_v7().to_string(),
+        result: Box::new(result),
     }
 }
 

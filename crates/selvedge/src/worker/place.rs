@@ -11,7 +11,7 @@ use selvedge_engine::agents::env;
 use selvedge_engine::checkout::{Address, Checkout, CheckoutError, Identity, Made};
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::sandbox::{Scene, raise};
-use selvedge_engine::workspace::{Workspace, WorkspaceLock, file_name_for};
+use selvedge_engine::workspace::{LockError, Workspace, WorkspaceLock, file_name_for};
 
 use crate::secrets;
 
@@ -32,6 +32,9 @@ pub(super) enum NoPlace {
     /// It may be another time, or with another worker.
     #[error("{0}")]
     NotNow(String),
+    /// Another run is at work there.
+    #[error("{0}")]
+    Busy(String),
 }
 
 /// Where one task's work takes place.
@@ -82,8 +85,11 @@ impl Ground {
                 ));
             }
         };
-        let lock = WorkspaceLock::lock(&self.root, &dir, &RunId::from(id).to_string())
-            .map_err(|error| failed(&error))?;
+        let lock = WorkspaceLock::lock(&self.root, &dir, &RunId::from(id).to_string());
+        let lock = lock.map_err(|error| match error {
+            LockError::Held { .. } => NoPlace::Busy(error.to_string()),
+            LockError::Workspace(error) => failed(&error),
+        })?;
         Ok(Place {
             dir,
             own,

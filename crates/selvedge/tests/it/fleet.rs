@@ -2,6 +2,7 @@
 //! them is killed meanwhile.
 
 mod defaults;
+mod folders;
 mod losses;
 mod plans;
 mod replicas;

@@ -92,36 +92,3 @@ echo good > out"#,
     assert_eq!(row["lease_epoch"], 2);
     assert_eq!(row["worker"], "two");
 }
-
-/// Another worker finds what an agent made of the folder: its weakened check must not become the start.
-#[test]
-fn nobody_goes_on_in_a_folder_who_does_not_know_how_it_stood() {
-    let fleet = Fleet::new(&format!("echo true > check.sh\n{WAITS}"));
-    fleet.env.write("check.sh", "grep -q good out\n");
-    let one = fleet.worker("one");
-    let folder = fleet.env.work();
-    let folder = folder.to_str().unwrap();
-    let task = [
-        "submit",
-        "do it",
-        "--workspace",
-        folder,
-        "--check",
-        "sh check.sh",
-    ];
-    let task = fleet
-        .run(&[&task[..], &["--format", "json"]].concat())
-        .json();
-    let task = task["task_id"].as_str().unwrap();
-    wait_for(&fleet.env.root().join("began-1"));
-    let _two = fleet.worker("two");
-    one.kill();
-    one.wait();
-    let out = fleet.watch(task);
-    out.assert_code(9);
-    let result = out.json();
-    assert_eq!(result["outcome"], "infra_failed");
-    let reason = result["reason"].as_str().unwrap();
-    assert!(reason.contains("how the folder stood"), "{reason}");
-    assert_eq!(ledger(&fleet), ["1"], "no agent was started again");
-}
