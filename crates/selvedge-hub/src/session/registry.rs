@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use crate::hub::lock;
 
-/// How long a worker is not offered again what it declined: at first it may merely not have put away yet
-/// what it has just completed; then twice as long each time, up to the longest.
+/// How long a worker is not offered again what it declined: at first it may merely not have ended yet what is
+/// left of an earlier grant; then twice as long each time, up to the longest.
 const DECLINED: Duration = Duration::from_secs(1);
 const DECLINED_AT_MOST: Duration = Duration::from_secs(30);
 /// Workers that are remembered after they left.

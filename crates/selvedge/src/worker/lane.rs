@@ -43,6 +43,8 @@ pub(super) struct Lane {
     pub(super) written: Notify,
     last_seq: AtomicU64,
     run_number: AtomicU32,
+    /// The entry that ends the task here, once there is one.
+    last_of_all: AtomicU64,
 }
 
 impl Lane {
@@ -63,6 +65,7 @@ impl Lane {
             written: Notify::new(),
             last_seq: AtomicU64::new(last_seq),
             run_number: AtomicU32::new(run_number),
+            last_of_all: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -92,6 +95,16 @@ impl Lane {
         self.last_seq.store(last_seq, Ordering::Relaxed);
         self.run_number.store(run_number, Ordering::Relaxed);
         self.written.notify_one();
+    }
+
+    /// Remembers which entry ends the task here.
+    pub(super) fn ends_with(&self, seq: u64) {
+        self.last_of_all.store(seq, Ordering::Relaxed);
+    }
+
+    /// Whether the hub knows of the end, and may offer another task for the slot: what is left is to clear away.
+    fn has_ended(&self) -> bool {
+        self.standing.borrow().next_seq > self.last_of_all.load(Ordering::Relaxed)
     }
 
     /// The last entry that was written down.
@@ -201,8 +214,9 @@ impl Lanes {
         self.map().values().cloned().collect()
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.map().len()
+    /// Slots that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.map().values().filter(|lane| !lane.has_ended()).count()
     }
 }
 
@@ -252,5 +266,20 @@ mod tests {
         lane.change(|it| it.next_seq = 3);
         lane.change(|it| it.next_seq = 4);
         assert!(waiting.await.unwrap());
+    }
+
+    #[test]
+    fn a_slot_is_free_once_the_hub_knows_of_the_end() {
+        let (lanes, lane) = (Lanes::default(), lane());
+        lanes.add(Arc::clone(&lane));
+        lane.change(|it| it.next_seq = 7);
+        lane.ends_with(7);
+        assert_eq!(lanes.taken(), 1);
+        lane.change(|it| it.next_seq = 8);
+        assert_eq!(
+            lanes.taken(),
+            0,
+            "though what it leaves is not cleared away"
+        );
     }
 }

@@ -294,7 +294,7 @@ impl Worker {
             return;
         }
         let asked = Instant::now();
-        let room = !self.draining && self.lanes.count() < self.slots;
+        let room = !self.draining && self.lanes.taken() < self.slots;
         let refused = if !room {
             Some("no slot is free".to_owned())
         } else if self.lanes.holds(key.task_id) {

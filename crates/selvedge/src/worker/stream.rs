@@ -165,6 +165,7 @@ impl Stream {
             return Ok(false);
         }
         fault::reached("worker.complete.written");
+        self.lane.ends_with(seq);
         self.lane.wrote(seq, 0);
         let known = self.lane.has(seq).await;
         fault::reached("worker.complete.acknowledged");
