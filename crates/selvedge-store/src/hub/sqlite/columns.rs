@@ -37,10 +37,13 @@ pub(super) const VIEW: &str = concat!(
      (SELECT coalesce(sum(tokens_out), 0) FROM cost c WHERE c.task_no = task.task_no)"
 );
 
-/// A task's row, and the number that it is kept by.
+/// A task's row, and what only the file knows of it.
 #[derive(Debug)]
 pub(super) struct Kept {
+    /// The number that it is kept by.
     pub(super) number: i64,
+    /// When it is due by the file.
+    pub(super) due: Option<i64>,
     pub(super) row: TaskRow,
 }
 
@@ -190,13 +193,16 @@ pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<Kept>, HubSto
 pub(super) fn kept(of: &Row<'_>) -> Result<Kept, HubStoreError> {
     let cells = &mut Cells { row: of, next: 0 };
     let row = row(cells)?;
-    let number = cells.next()?;
-    Ok(Kept { number, row })
+    Ok(Kept {
+        number: cells.next()?,
+        due: row.lease.due_at,
+        row,
+    })
 }
 
 /// Writes a row back. A task that is over never changes its state, and an epoch never falls: the
 /// condition holds that, in words that SQLite needs no table of its own for, as for a trigger or IN.
-pub(super) fn save(db: &Connection, Kept { number, row }: &Kept) -> Result<(), HubStoreError> {
+pub(super) fn save(db: &Connection, Kept { number, row, .. }: &Kept) -> Result<(), HubStoreError> {
     let mut update = db.prepare_cached(
         "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_run = ?7,
              open_run = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,

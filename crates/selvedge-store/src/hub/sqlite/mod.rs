@@ -9,6 +9,7 @@ mod board;
 mod clock;
 pub(super) mod columns;
 mod desk;
+mod due;
 mod identities;
 mod open;
 mod queue;

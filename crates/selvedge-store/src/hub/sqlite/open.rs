@@ -18,9 +18,10 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_facts.sql"),
     include_str!("migrations/003_plans.sql"),
     include_str!("migrations/004_parts.sql"),
+    include_str!("migrations/005_due.sql"),
 ];
 /// Pages of the log that are left before a commit folds them in.
-const CHECKPOINT_PAGES: u32 = 4_000;
+const CHECKPOINT_PAGES: u32 = 16_000;
 
 /// Holds the lock that only one hub can hold.
 pub(super) fn alone(path: &Path) -> Result<File, HubStoreError> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use selvedge_core::fleet::PLAN_LABEL;
+use selvedge_core::fleet::{PLAN_LABEL, TaskState};
 use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
 use selvedge_core::model::{Outcome, TaskId};
 use uuid::Uuid;
@@ -338,17 +338,11 @@ fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>
              WHERE state IN ('succeeded', 'failed', 'cancelled', 'dead'))",
     )?
     .execute([])?;
-    let mut query = db.prepare_cached(
-        "SELECT task_id FROM task
-         WHERE due_at <= ?1 AND NOT (?3 AND state IN ('running', 'cancelling'))
-         ORDER BY due_at LIMIT ?2",
-    )?;
-    let ids = query.query_map(params![now, SWEPT, quiet], |row| row.get::<_, String>(0))?;
-    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let at_work = |state| matches!(state, TaskState::Running | TaskState::Cancelling);
+    let due = db.due(now, |state| !quiet || !at_work(state), SWEPT)?;
     let mut swept = Vec::new();
-    for id in ids {
-        let id = parsed(&id)?;
-        let verdict = one(db, id, &Change::Tick, now, rules)?;
+    for task in due {
+        let verdict = one(db, task, &Change::Tick, now, rules)?;
         swept.extend(verdict.map(|verdict| verdict.row));
     }
     Ok(swept)
