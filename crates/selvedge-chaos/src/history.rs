@@ -46,8 +46,10 @@ pub struct Submit {
     pub key: String,
     /// 0 to 9.
     pub priority: u8,
-    /// Attempts that it may have.
+    /// Attempts that it may have: of a plan, all of its subtasks together.
     pub max_attempts: u32,
+    /// Its subtasks, if it is a plan.
+    pub parts: usize,
     /// The task that the hub named; none when no answer came.
     pub answered: Option<String>,
 }
@@ -274,5 +276,28 @@ impl Task {
         self.description
             .split_whitespace()
             .find_map(|word| word.strip_prefix("key="))
+    }
+
+    /// The key of the plan that it is a part of, and its number there.
+    pub fn part(&self) -> Option<(&str, usize)> {
+        let (plan, number) = self.key()?.rsplit_once('.')?;
+        Some((plan, number.parse().ok()?))
+    }
+}
+
+impl History {
+    /// A plan's subtasks, as far as they have begun, by their numbers there; none of any other task.
+    pub fn parts<'a>(&'a self, plan: &'a Task) -> BTreeMap<usize, &'a Task> {
+        let mine = |task: &'a Task| {
+            let (of, number) = task.part()?;
+            (Some(of) == plan.key()).then_some((number, task))
+        };
+        self.tasks.values().filter_map(mine).collect()
+    }
+
+    /// The request that a task came from.
+    pub fn submit_of(&self, task: &Task) -> Option<&Submit> {
+        let key = task.key()?;
+        self.submits.iter().find(|submit| submit.key == key)
     }
 }

@@ -7,14 +7,11 @@ pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
         found.extend(
-            of_task(task)
+            of_task(task, history)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
         );
-        let submitted = history
-            .submits
-            .iter()
-            .find(|submit| Some(submit.key.as_str()) == task.key());
+        let submitted = history.submit_of(task);
         if let Some(submit) = submitted.filter(|it| it.max_attempts != task.max_attempts) {
             found.push(format!(
                 "{id}: may have {} attempts, and was given {}",
@@ -25,7 +22,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-fn of_task(task: &Task) -> Vec<String> {
+fn of_task(task: &Task, history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let closed = |run: &&crate::history::Run| run.closing.as_deref() == Some("report");
     let completed = task.runs.iter().filter(closed).count();
@@ -39,15 +36,23 @@ fn of_task(task: &Task) -> Vec<String> {
     if spent > most {
         found.push(format!("{spent} reports are charged, of {most}"));
     }
-    if task.outcome.as_deref() == Some("max_retries_exhausted") && spent != most {
+    let is_plan = history
+        .submit_of(task)
+        .is_some_and(|submit| submit.parts > 0);
+    if task.outcome.as_deref() == Some("max_retries_exhausted") && spent != most && !is_plan {
         found.push(format!("its attempts are used up after {spent} of {most}"));
     }
     let counted = task.completion.as_ref();
     let result = counted.and_then(|id| task.results.iter().find(|(of, _)| of == id));
     let told = result.and_then(|(_, body)| body["verification_attempts"].as_u64());
-    if let Some(told) = told.filter(|told| usize::try_from(*told) != Ok(spent)) {
+    let of_parts = history.parts(task);
+    let of_parts = of_parts
+        .values()
+        .map(|part| u64::from(part.reports_counted));
+    let charged = u64::from(task.reports_counted) + of_parts.sum::<u64>();
+    if let Some(told) = told.filter(|told| *told != charged) {
         found.push(format!(
-            "its result tells of {told} attempts, and {spent} are charged"
+            "its result tells of {told} attempts, and {charged} are charged"
         ));
     }
     found

@@ -32,10 +32,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 task.priority
             ));
         }
-        let submitted = history
-            .submits
-            .iter()
-            .find(|submit| Some(submit.key.as_str()) == task.key());
+        let submitted = history.submit_of(task);
         if let Some(submit) = submitted.filter(|submit| submit.priority != task.priority) {
             found.push(format!(
                 "{id}: has priority {}, not {}",

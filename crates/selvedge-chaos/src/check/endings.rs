@@ -1,9 +1,56 @@
-//! 2: every task reaches a terminal state once faults stop.
+//! 2: every task reaches a terminal state once faults stop; a plan after its subtasks, and as they did.
 
-use crate::history::History;
+use crate::history::{History, Task};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let open = history.tasks.iter().filter(|(_, task)| !task.is_over());
-    open.map(|(id, task)| format!("{id} is still {}, after {} grants", task.state, task.epoch))
-        .collect()
+    let mut found: Vec<String> = open
+        .map(|(id, task)| format!("{id} is still {}, after {} grants", task.state, task.epoch))
+        .collect();
+    for (id, task) in &history.tasks {
+        let wrong = of_plan(task, history);
+        found.extend(wrong.into_iter().map(|what| format!("{id}: {what}")));
+    }
+    found
+}
+
+/// The second subtask depends on the first, any other on none.
+fn of_plan(plan: &Task, history: &History) -> Vec<String> {
+    let wanted = history.submit_of(plan).map_or(0, |submit| submit.parts);
+    let parts = history.parts(plan);
+    let mut found = Vec::new();
+    if plan.is_over() {
+        let open = parts.iter().filter(|(_, part)| !part.is_over());
+        found.extend(open.map(|(number, part)| {
+            format!(
+                "is {}, and its subtask {number} is {}",
+                plan.state, part.state
+            )
+        }));
+    }
+    let done = |number: &usize| {
+        parts
+            .get(number)
+            .is_some_and(|part| part.state == "succeeded")
+    };
+    let all = (0..wanted).all(|number| done(&number));
+    let fits = match plan.state.as_str() {
+        "succeeded" => all,
+        "cancelled" => true,
+        _ => !all,
+    };
+    if wanted > 0 && !fits {
+        let states: Vec<_> = parts
+            .iter()
+            .map(|(number, part)| (number, &part.state))
+            .collect();
+        found.push(format!(
+            "is {}, and of its {wanted} subtasks are {states:?}",
+            plan.state
+        ));
+    }
+    if parts.contains_key(&1) && !done(&0) {
+        found.push("its subtask 1 began, and 0 was not verified".to_owned());
+    }
+    found
 }

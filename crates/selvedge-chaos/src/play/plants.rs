@@ -157,6 +157,7 @@ async fn submit(fleet: &Fleet, kind: &'static str, retries: u32) -> Result<Strin
     let wanted = Wanted {
         key: "only".to_owned(),
         kind,
+        parts: Vec::new(),
         priority: 3,
         retries,
     };

@@ -101,13 +101,7 @@ async fn submit_all(client: Client, seed: u64, until: Instant) {
                 break;
             }
             number += 1;
-            let kinds = ["good", "good", "learns", "learns", "fails", "breaks"];
-            open.push(Wanted {
-                key: format!("{seed}-{number}"),
-                kind: kinds[random.usize(0..kinds.len())],
-                priority: random.u8(0..=9),
-                retries: random.u32(0..=2),
-            });
+            open.push(wanted(format!("{seed}-{number}"), &mut random));
         }
         let mut still = Vec::new();
         for wanted in open {
@@ -126,6 +120,29 @@ async fn submit_all(client: Client, seed: u64, until: Instant) {
         }
         open = still;
         tokio::time::sleep(Duration::from_millis(random.u64(100..400))).await;
+    }
+}
+
+/// A task, or now and then a plan.
+fn wanted(key: String, random: &mut Rng) -> Wanted {
+    const KINDS: [&str; 6] = ["good", "good", "learns", "learns", "fails", "breaks"];
+    let parts = match random.u32(0..5) {
+        0 => random.usize(2..=3),
+        _ => 0,
+    };
+    let parts: Vec<_> = (0..parts)
+        .map(|_| KINDS[random.usize(0..KINDS.len())])
+        .collect();
+    Wanted {
+        key,
+        kind: if parts.is_empty() {
+            KINDS[random.usize(0..KINDS.len())]
+        } else {
+            "plan"
+        },
+        parts,
+        priority: random.u8(0..=9),
+        retries: random.u32(0..=2),
     }
 }
 

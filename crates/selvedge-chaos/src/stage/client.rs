@@ -15,12 +15,50 @@ use crate::history::{Cancel, History, Seen, SeenLine, SeenReport, Submit};
 pub struct Wanted {
     /// The idempotency key.
     pub key: String,
-    /// `good`, `learns` or `fails`.
+    /// `good`, `learns`, `fails` or `breaks`; of a plan, `plan`.
     pub kind: &'static str,
+    /// The kinds of its subtasks, if it is a plan: the second depends on the first.
+    pub parts: Vec<&'static str>,
     /// 0 to 9.
     pub priority: u8,
     /// Attempts beyond the first.
     pub retries: u32,
+}
+
+impl Wanted {
+    /// What a subtask is known by, as the whole is by its key.
+    fn part(&self, number: usize) -> String {
+        format!("{}.{number}", self.key)
+    }
+}
+
+/// The request.
+fn body(wanted: &Wanted, repository: &str) -> Value {
+    let one = |key: &str, kind: &str| {
+        json!({
+            "description": format!("chaos key={key} kind={kind}"),
+            "max_verification_retries": wanted.retries,
+            "verification_steps": [{"type": "command", "target": "grep -q good out"}],
+        })
+    };
+    let mut body = one(&wanted.key, wanted.kind);
+    body["repository"] = json!(repository);
+    body["priority"] = json!(wanted.priority);
+    let mut subtasks = Vec::new();
+    for (number, kind) in wanted.parts.iter().enumerate() {
+        let mut subtask = one(&wanted.part(number), kind);
+        subtask["id"] = json!(number.to_string());
+        if number == 1 {
+            subtask["depends_on"] = json!(["0"]);
+        }
+        subtasks.push(subtask);
+    }
+    if !subtasks.is_empty() {
+        body["subtasks"] = Value::Array(subtasks);
+        // Its subtasks are what is verified.
+        body["verification_steps"] = json!([]);
+    }
+    body
 }
 
 /// The client.
@@ -100,25 +138,33 @@ impl Client {
 
     /// Submits once; the task's id when an answer came.
     pub async fn submit(&self, wanted: &Wanted) -> Option<String> {
-        let body = json!({
-            "description": format!("chaos key={} kind={}", wanted.key, wanted.kind),
-            "repository": self.repository, "priority": wanted.priority,
-            "max_verification_retries": wanted.retries,
-            "verification_steps": [{"type": "command", "target": "grep -q good out"}],
-        });
+        let body = body(wanted, &self.repository);
         let asked = self
             .ask(Method::POST, "/tasks", Some((&wanted.key, &body)))
             .await;
         let answered = asked.ok().filter(|(status, _)| status.is_success());
         let answer = answered.and_then(|(_, text)| serde_json::from_str::<Value>(&text).ok());
         let answered = answer.and_then(|it| it["task_id"].as_str().map(str::to_owned));
-        let submit = Submit {
-            key: wanted.key.clone(),
+        let one = Submit {
             priority: wanted.priority,
             max_attempts: wanted.retries + 1,
-            answered: answered.clone(),
+            ..Submit::default()
         };
-        self.note(|history| history.submits.push(submit));
+        let parts = wanted.parts.len();
+        let whole = Submit {
+            key: wanted.key.clone(),
+            max_attempts: one.max_attempts * u32::try_from(parts.max(1)).unwrap_or(u32::MAX),
+            parts,
+            answered: answered.clone(),
+            ..one
+        };
+        self.note(|history| {
+            history.submits.push(whole);
+            for number in 0..parts {
+                let key = wanted.part(number);
+                history.submits.push(Submit { key, ..one.clone() });
+            }
+        });
         answered
     }
 

@@ -256,8 +256,9 @@ impl Fleet {
         Ok(std::fs::write(self.path("calm"), "")?)
     }
 
-    /// Who died at a point since the last look: hubs and workers by their numbers. Whoever ended in any
-    /// other way is trouble.
+    /// Who died at a point since the last look: hubs and workers by their numbers. A worker that cannot start
+    /// on a full disk says so and ends, and is started again as systemd would. Whoever ended in any other way
+    /// is trouble.
     pub fn reap(&mut self) -> Result<(Vec<usize>, Vec<usize>), Trouble> {
         let hubs = self.reap_hubs()?;
         let mut gone = Vec::new();
@@ -266,8 +267,9 @@ impl Fleet {
                 continue;
             };
             if let Some(ended) = process.ended()? {
-                if !ended.at_point {
-                    let said = process.last_words();
+                let said = process.last_words();
+                let cannot_start = ended.code == Some(9) && said.contains("is full");
+                if !ended.at_point && !cannot_start {
                     return Err(format!("a worker ended ({:?}): {said}", ended.code).into());
                 }
                 self.workers[number].process = None;

@@ -123,6 +123,7 @@ fn sound() -> History {
             key: "k".to_owned(),
             priority: 1,
             max_attempts: 1,
+            parts: 0,
             answered: Some("t".to_owned()),
         }],
         seen: vec![Seen {
@@ -219,6 +220,45 @@ fn every_task_ends() {
         },
         &[2],
     );
+}
+
+/// A plan of two subtasks, each in a state if it has begun: whether it ends in one that fits them.
+#[track_caller]
+fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
+    let task = |key: &str, state: &str| Task {
+        description: format!("chaos key={key}"),
+        state: state.to_owned(),
+        ..Task::default()
+    };
+    let begun = parts.iter().enumerate().filter_map(|(number, state)| {
+        let key = format!("p.{number}");
+        state.map(|state| (key.clone(), task(&key, state)))
+    });
+    let history = History {
+        submits: vec![Submit {
+            key: "p".to_owned(),
+            parts: 2,
+            ..Submit::default()
+        }],
+        tasks: begun.chain([("p".to_owned(), task("p", plan))]).collect(),
+        ..History::default()
+    };
+    let violations = check(&history);
+    let broken = violations.iter().any(|it| it.invariant == 2);
+    assert_eq!(broken, !fits, "{plan}, {parts:?}: {violations:#?}");
+}
+
+#[test]
+fn a_plan_ends_after_its_subtasks_and_as_they_did() {
+    let (done, failed, open) = (Some("succeeded"), Some("failed"), Some("running"));
+    ends_as("succeeded", [done, done], true);
+    ends_as("cancelled", [done, done], true);
+    ends_as("failed", [done, failed], true);
+    ends_as("dead", [failed, None], true);
+    ends_as("succeeded", [done, None], false);
+    ends_as("failed", [done, done], false);
+    ends_as("failed", [failed, done], false);
+    ends_as("cancelled", [open, None], false);
 }
 
 #[test]
