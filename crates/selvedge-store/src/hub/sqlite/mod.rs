@@ -17,7 +17,6 @@ mod read;
 mod reports;
 mod writer;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use rusqlite::Connection;
 
 use self::clock::Clock;
 use self::desk::Desk;
+use self::open::Alone;
 use self::read::Readers;
 use self::writer::Writer;
 use super::error::HubStoreError;
@@ -37,7 +37,7 @@ pub struct SqliteHub {
     readers: Readers,
     clock: Arc<Clock>,
     settings: Settings,
-    _alone: File,
+    _alone: Alone,
 }
 
 impl SqliteHub {

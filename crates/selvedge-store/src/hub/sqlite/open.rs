@@ -23,8 +23,20 @@ pub(super) const MIGRATIONS: &[&str] = &[
 /// Pages of the log that are left before a commit folds them in.
 const CHECKPOINT_PAGES: u32 = 16_000;
 
-/// Holds the lock that only one hub can hold.
-pub(super) fn alone(path: &Path) -> Result<File, HubStoreError> {
+/// The lock that only one hub can hold.
+#[derive(Debug)]
+pub(super) struct Alone(File);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child that was just forked shares it until it executes its own
+        // program.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Takes that lock.
+pub(super) fn alone(path: &Path) -> Result<Alone, HubStoreError> {
     let told =
         |error: io::Error| HubStoreError::Unavailable(format!("{}: {error}", path.display()));
     if let Some(directory) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
@@ -38,7 +50,7 @@ pub(super) fn alone(path: &Path) -> Result<File, HubStoreError> {
     let file = options.open(&lock).map_err(told)?;
     file.try_lock()
         .map_err(|_| HubStoreError::InUse(path.display().to_string()))?;
-    Ok(file)
+    Ok(Alone(file))
 }
 
 pub(super) fn to_write(path: &Path) -> Result<Connection, HubStoreError> {
