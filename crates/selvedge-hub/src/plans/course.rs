@@ -107,6 +107,8 @@ impl Course {
             estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: cost.source,
             verification_status: outcome.verification_status(reported),
+            // One that was lost too often, or stopped while it waited, has attempts and no result.
+            verification_attempts: parts.begun().map(|view| view.row.lease.reports).sum(),
             ..TaskResult::without_run(outcome, reason)
         };
         let mut files = Vec::new();
@@ -115,7 +117,6 @@ impl Course {
                 continue;
             };
             sum.execution_ms = sum.execution_ms.saturating_add(result.execution_ms);
-            sum.verification_attempts += result.verification_attempts;
             sum.warnings.extend(result.warnings);
         }
         if let Some(last) = parts.last_verified() {

@@ -195,7 +195,11 @@ async fn begin(hub: &Hub, course: &Course, index: usize) -> Result<(), HubStoreE
         hub.changed(course.id());
         hub.wake.notify_one();
     }
-    Ok(())
+    // Another hub may have ended the plan since it was looked at.
+    match Course::load(hub, course.id()).await? {
+        Some(now) if now.state() != TaskState::Running => stop(hub, &now).await,
+        _ => Ok(()),
+    }
 }
 
 /// Has the subtask that is at work stopped for good.
