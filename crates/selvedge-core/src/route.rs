@@ -99,6 +99,7 @@ fn shell() -> AgentSpec {
         api_retries: 0,
         deterministic: true,
         prompt_as_argument: false,
+        server_by_repository: false,
         effort: None,
         max_turns: None,
         price: None,

@@ -84,6 +84,7 @@ impl Agent {
                 .unwrap_or(kind.known().api_retries),
             deterministic: kind == AgentKind::Shell,
             prompt_as_argument: agent.prompt == Some(PromptBy::Argument),
+            server_by_repository: false,
         };
         for (variable, value) in agent.env {
             match value {

@@ -150,6 +150,16 @@ fn in_words_of_toml(message: &str) -> String {
         })
 }
 
+/// Whether it is a repository's file that says which server an agent speaks to, of the agent itself or of
+/// the one that completes it.
+fn is_server_by_repository(tree: &Node, agent: &AgentSpec) -> bool {
+    [agent.name.as_str(), agent.kind.name()].iter().any(|name| {
+        let key = Key::dotted("agents").name(name).name("base_url");
+        let said = tree.at(&key);
+        said.is_some_and(|node| node.place.source.is_repository())
+    })
+}
+
 /// A repository's file comes from whoever wrote the repository. It may bring agents of its own
 /// (they are shown before they run), but what of a person's environment they see is the person's
 /// to say.
@@ -213,6 +223,7 @@ impl Resolved {
         })?;
         let prices = &config.prices;
         for agent in agents.values_mut() {
+            agent.server_by_repository = is_server_by_repository(&tree, agent);
             let model = agent.model.as_deref().unwrap_or_default();
             let own = prices.iter().find(|(name, _)| is_same(name, model));
             agent.price = own.map(|(_, price)| price.into());

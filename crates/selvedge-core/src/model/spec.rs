@@ -58,6 +58,10 @@ pub struct AgentSpec {
     /// Whether a `command` agent gets its prompt as the last argument instead of on stdin.
     #[serde(default)]
     pub prompt_as_argument: bool,
+    /// Whether a repository's file names the server: then no key goes there but what the user's own
+    /// settings give this agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub server_by_repository: bool,
 }
 
 /// Two clocks and a turn limit for each session.

@@ -58,6 +58,7 @@ pub(super) fn named(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<
         api_retries: AgentKind::Acp.known().api_retries,
         deterministic: false,
         prompt_as_argument: false,
+        server_by_repository: false,
         effort: own.as_ref().and_then(|agent| agent.effort.clone()),
         max_turns: None,
         price: own.as_ref().and_then(|agent| agent.price),

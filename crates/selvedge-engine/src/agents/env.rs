@@ -191,6 +191,7 @@ mod tests {
             api_retries: 0,
             deterministic: false,
             prompt_as_argument: false,
+            server_by_repository: false,
             effort: None,
             max_turns: None,
             price: None,

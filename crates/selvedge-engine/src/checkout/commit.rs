@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Checkout, CheckoutError};
-use crate::workspace::git;
+use crate::workspace::{git, is_cache};
 
 const DOING: &str = "commit the work";
 
@@ -59,6 +59,7 @@ impl Checkout {
     ) -> Result<Option<Made>, CheckoutError> {
         self.ours(&["read-tree", &self.base])?;
         self.ours(&["add", "--all", "--", "."])?;
+        self.refuse_nested()?;
         let tree = self.ours(&["write-tree"])?;
         if tree == self.ours(&["rev-parse", &format!("{}^{{tree}}", self.base)])? {
             return Ok(None);
@@ -75,6 +76,40 @@ impl Checkout {
             commit,
             branch: branch.to_owned(),
         }))
+    }
+
+    /// What stands in the tree that no commit takes in, for git ignores it, but for folders that tools fill and
+    /// can fill again. A folder that is ignored whole counts once.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn ignored(&self) -> Result<Vec<String>, CheckoutError> {
+        let mut command = self.command(&["ls-files", "--others", "--ignored"]);
+        command.args(["--exclude-standard", "--directory", "-z"]);
+        let told = git::answer(command, DOING, &self.root)?;
+        let text = String::from_utf8_lossy(&told).into_owned();
+        let paths = text.split('\0').filter(|path| !path.is_empty());
+        let is_made = |path: &&str| path.split('/').any(|name| is_cache(name.as_ref()));
+        Ok(paths
+            .filter(|path| !is_made(path))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Of a repository within, only the name of a commit would be taken in, which is nowhere else.
+    fn refuse_nested(&self) -> Result<(), CheckoutError> {
+        const REPOSITORY: &str = "160000";
+        let changes = self.ours(&["diff-index", "--cached", "--raw", &self.base])?;
+        let nested = changes.lines().filter_map(|change| {
+            let (what, path) = change.split_once('\t')?;
+            (what.split(' ').nth(1) == Some(REPOSITORY)).then(|| path.to_owned())
+        });
+        let paths: Vec<String> = nested.collect();
+        if paths.is_empty() {
+            Ok(())
+        } else {
+            Err(CheckoutError::Nested { paths })
+        }
     }
 
     /// What a commit changes, as a patch that `git apply` takes, binary files included.

@@ -34,7 +34,23 @@ pub enum CheckoutError {
         /// Where.
         root: PathBuf,
     },
+    /// A branch would hold the names of commits that nobody has.
+    #[error(
+        "{} a repository of its own, of which a branch would hold nothing but the name; remove the `.git` in it, or add it as a submodule yourself",
+        is_or_are(paths)
+    )]
+    Nested {
+        /// Where they are, in the tree.
+        paths: Vec<String>,
+    },
     /// Git, or the disk.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+}
+
+fn is_or_are(paths: &[String]) -> String {
+    match paths {
+        [path] => format!("{path} is"),
+        paths => format!("each of {} is", paths.join(", ")),
+    }
 }

@@ -218,15 +218,19 @@ fn speaks_to_a_model(kind: AgentKind) -> bool {
 }
 
 /// The repository's own folder, where the workspace is a worktree of one that lies elsewhere. The
-/// pointer is the workspace's to write, so it counts only where the repository points back.
+/// pointer is the workspace's to write, so nothing that it leads to is believed but the place itself:
+/// `worktrees/NAME` of a repository, from where a file points back. Whoever could have faked that
+/// can write there already.
 fn git_folder(workspace: &Path) -> Option<PathBuf> {
     let own = workspace.join(".git");
     let pointer = std::fs::read_to_string(&own).ok()?;
-    let folder = workspace.join(pointer.strip_prefix("gitdir:")?.trim());
+    let folder = real(workspace.join(pointer.strip_prefix("gitdir:")?.trim()))?;
+    let worktrees = folder.parent().filter(|path| path.ends_with("worktrees"))?;
+    let repository = worktrees.parent()?;
     let back = std::fs::read_to_string(folder.join("gitdir")).ok()?;
-    let points_back = real(PathBuf::from(back.trim())) == real(own);
-    let common = std::fs::read_to_string(folder.join("commondir")).ok()?;
-    real(folder.join(common.trim())).filter(|_| points_back)
+    let points_back = real(folder.join(back.trim())) == real(own);
+    let lies_elsewhere = !repository.starts_with(workspace);
+    (points_back && lies_elsewhere).then(|| repository.to_owned())
 }
 
 /// What stands around the programs that a supervisor starts, for a report.

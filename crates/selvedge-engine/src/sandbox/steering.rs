@@ -1,217 +1,117 @@
-//! What in a repository's own folder makes git run programs: hooks, and some keys of its
-//! configuration. No snapshot holds them, sessions may write there, and a person's next `git status`
-//! would carry out what they left, outside of all walls. So they are noted before a session and put
-//! back after it, when its tree is gone; with any backend, and with none.
+//! What in a repository's own folder makes git run programs: hooks, most keys of its configuration, and
+//! where it is looked for. No snapshot holds them, sessions may write there, and a person's next
+//! `git status` would carry out what they left, outside of all walls. So they are noted before a session
+//! and put back after it, when its tree is gone; with any backend, and with none.
+
+mod config;
+mod repository;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::git_folder;
+use self::repository::{Repository, read, replace};
+use super::{git_folder, real};
 
-/// What the last words of a key that names a program are, and sections all of whose keys do.
-const KEYS: &[&str] = &[
-    "fsmonitor",
-    "hookspath",
-    "sshcommand",
-    "pager",
-    "editor",
-    "askpass",
-    "gitproxy",
-    "textconv",
-    "command",
-    "driver",
-    "clean",
-    "smudge",
-    "process",
-    "helper",
-    "program",
-    "insteadof",
-    "pushinsteadof",
-    "uploadpack",
-    "receivepack",
-    "attributesfile",
-    "worktree",
-    "cmd",
-    "path",
-    "templatedir",
-    "external",
-    "signingkey",
-    "vcs",
-    "recursesubmodules",
-];
-const SECTIONS: &[&str] = &[
-    "include",
-    "includeif",
-    "alias",
-    "pager",
-    "credential",
-    "gpg",
-    "filter",
-];
-
-/// Larger ones are no configuration that a person wrote.
-const LARGEST: u64 = 1 << 20;
-
-#[derive(Debug, PartialEq, Eq)]
-enum Hook {
-    /// Its bytes and its permissions.
-    File(Vec<u8>, u32),
-    /// Where it leads.
-    Link(PathBuf),
-}
+/// How deep submodules' folders lie at most: their names may have slashes in them.
+const DEEPEST: usize = 4;
 
 /// The state before a session.
 #[derive(Debug)]
 pub(crate) struct Steering {
-    folder: PathBuf,
-    config: Option<Vec<u8>>,
-    hooks: BTreeMap<OsString, Hook>,
+    workspace: PathBuf,
+    /// Where `.git` is a file, what it says.
+    pointer: Option<Vec<u8>>,
+    repositories: BTreeMap<PathBuf, Repository>,
 }
 
 impl Steering {
     /// Notes it.
     pub(crate) fn note(workspace: &Path) -> Self {
-        let folder = git_folder(workspace).unwrap_or_else(|| workspace.join(".git"));
+        let noted = repositories(workspace)
+            .into_iter()
+            .map(|folder| (folder.clone(), Repository::note(&folder)));
         Self {
-            config: read(&folder.join("config")),
-            hooks: hooks(&folder),
-            folder,
+            workspace: workspace.to_owned(),
+            pointer: pointer(workspace),
+            repositories: noted.collect(),
         }
     }
 
     /// Puts it back, and says what was changed. Nothing of the session may run any more.
     pub(crate) fn put_back(&self) -> Vec<String> {
-        if !is_folder(&self.folder) {
-            return Vec::new();
-        }
         let mut changed = Vec::new();
-        let now = hooks(&self.folder);
-        let folder = self.folder.join("hooks");
-        for (name, hook) in &now {
-            if self.hooks.get(name) != Some(hook) {
-                changed.push(format!(".git/hooks/{}", name.to_string_lossy()));
-                let _ = fs::remove_file(folder.join(name));
-            }
+        let own = self.workspace.join(".git");
+        let leads = own.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        // A folder that was moved away cannot be told from any other; what leads to it goes.
+        if leads && (own.is_symlink() || pointer(&self.workspace) != self.pointer) {
+            changed.push(".git".to_owned());
+            replace(&own, self.pointer.as_deref());
         }
-        if folder
-            .symlink_metadata()
-            .is_ok_and(|found| found.is_symlink())
-        {
-            changed.push(".git/hooks".to_owned());
-            let _ = fs::remove_file(&folder);
-        }
-        for (name, hook) in &self.hooks {
-            if now.get(name) != Some(hook) {
-                let _ = fs::create_dir_all(&folder);
-                let path = folder.join(name);
-                let _ = match hook {
-                    Hook::File(bytes, mode) => write(&path, bytes, *mode),
-                    Hook::Link(target) => symlink(target, &path),
-                };
-            }
-        }
-        let path = self.folder.join("config");
-        let config = read(&path);
-        let is_plain = path.symlink_metadata().is_ok_and(|found| found.is_file());
-        let runs = |config: &Option<Vec<u8>>| steering(config.as_deref().unwrap_or_default());
-        if runs(&config) != runs(&self.config) || (config.is_some() && !is_plain) {
-            changed.push(".git/config".to_owned());
-            let _ = fs::remove_file(&path);
-            let before = self.config.clone();
-            let without = || harmless(config.as_deref().unwrap_or_default());
-            let _ = write(&path, &before.unwrap_or_else(without), 0o644);
+        let root = git_folder(&self.workspace).unwrap_or(own);
+        for folder in repositories(&self.workspace) {
+            let new = Repository::default();
+            let before = self.repositories.get(&folder).unwrap_or(&new);
+            let below = folder.strip_prefix(&root).unwrap_or(&folder);
+            let name = Path::new(".git").join(below);
+            let put_back = before.put_back(&folder);
+            changed.extend(
+                put_back
+                    .iter()
+                    .map(|it| name.join(it).display().to_string()),
+            );
         }
         changed
     }
+}
+
+/// The folders of the repository itself, of the worktree where it is one, and of submodules.
+fn repositories(workspace: &Path) -> Vec<PathBuf> {
+    let own = workspace.join(".git");
+    let elsewhere = git_folder(workspace);
+    let of_worktree = elsewhere.as_ref().and_then(|_| {
+        let said = fs::read_to_string(&own).ok()?;
+        real(workspace.join(said.strip_prefix("gitdir:")?.trim()))
+    });
+    let root = elsewhere.unwrap_or(own);
+    if !is_folder(&root) {
+        return Vec::new();
+    }
+    let mut found = vec![root.clone()];
+    found.extend(of_worktree);
+    submodules(&root.join("modules"), DEEPEST, &mut found);
+    found
+}
+
+fn submodules(folder: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
+    if deepest == 0 || !is_folder(folder) {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.join("HEAD").symlink_metadata().is_ok() && is_folder(&path) {
+            submodules(&path.join("modules"), deepest - 1, found);
+            found.push(path);
+        } else {
+            submodules(&path, deepest - 1, found);
+        }
+    }
+}
+
+fn pointer(workspace: &Path) -> Option<Vec<u8>> {
+    let own = workspace.join(".git");
+    let is_file = own.symlink_metadata().is_ok_and(|found| found.is_file());
+    is_file.then(|| read(&own))?
 }
 
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let found = fs::metadata(path).ok()?;
-    (found.is_file() && found.len() <= LARGEST).then(|| fs::read(path).ok())?
-}
-
-/// The hooks that git would run; its samples are none.
-fn hooks(folder: &Path) -> BTreeMap<OsString, Hook> {
-    let folder = folder.join("hooks");
-    if !is_folder(&folder) {
-        return BTreeMap::new();
-    }
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_git = entries.filter(|entry| entry.path().extension().is_none_or(|end| end != "sample"));
-    of_git
-        .filter_map(|entry| {
-            let path = entry.path();
-            let hook = if path.is_symlink() {
-                Hook::Link(fs::read_link(&path).ok()?)
-            } else {
-                Hook::File(read(&path)?, entry.metadata().ok()?.permissions().mode())
-            };
-            Some((entry.file_name(), hook))
-        })
-        .collect()
-}
-
-/// Lines of a configuration that make git run something, each with its section.
-fn steering(config: &[u8]) -> Vec<String> {
-    lines(config)
-        .filter(|(_, steers)| *steers)
-        .map(|(line, _)| line)
-        .collect()
-}
-
-/// A configuration without them.
-fn harmless(config: &[u8]) -> Vec<u8> {
-    let lines = lines(config).filter(|(_, steers)| !steers);
-    lines
-        .map(|(line, _)| line + "\n")
-        .collect::<String>()
-        .into_bytes()
-}
-
-fn lines(config: &[u8]) -> impl Iterator<Item = (String, bool)> {
-    let text = String::from_utf8_lossy(config).into_owned();
-    let mut section = String::new();
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.into_iter().map(move |line| {
-        let mut rest = line.trim();
-        if let Some(head) = rest.strip_prefix('[') {
-            let (name, after) = head.split_once(']').unwrap_or((head, ""));
-            let name = name.split([' ', '"', '.']).next().unwrap_or_default();
-            section = name.to_lowercase();
-            rest = after.trim();
-        }
-        let key = rest
-            .split(['=', ' ', '\t'])
-            .next()
-            .unwrap_or_default()
-            .to_lowercase();
-        let steers = !key.is_empty()
-            && (KEYS.contains(&key.as_str()) || SECTIONS.contains(&section.as_str()));
-        (line, steers)
-    })
-}
-
-/// A new file in the place of whatever is there.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file()
-        .set_permissions(Permissions::from_mode(mode & 0o777))?;
-    file.persist(path)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -271,5 +171,49 @@ mod tests {
         assert_eq!(before.put_back(), [".git/config"]);
         assert!(fs::read_to_string(&other).unwrap().contains("evil"));
         assert!(git.join("config").symlink_metadata().unwrap().is_file());
+    }
+    /// Ways to have git read another configuration than the one that is looked at, or to read it otherwise.
+    #[test]
+    fn nothing_leads_to_another_configuration() {
+        type Way = fn(&Path);
+        let ways: [(&str, Way); 7] = [
+            (".git/commondir", |git| {
+                fs::write(git.join("commondir"), "../fake\n").unwrap();
+            }),
+            (".git/config.worktree", |git| {
+                fs::write(git.join("config.worktree"), "[core]\nfsmonitor = ./evil\n").unwrap();
+            }),
+            (".git/config", |git| {
+                fs::write(git.join("config"), "[a] [core] fsmonitor = ./evil\n").unwrap();
+            }),
+            (".git/config", |git| {
+                fs::write(git.join("config"), "[a \"]\"] [core] fsmonitor = ./evil\n").unwrap();
+            }),
+            (".git/config", |git| {
+                fs::write(git.join("config"), "[submodule \"x\"]\nupdate = !evil\n").unwrap();
+            }),
+            (".git/modules/a/b/config", |git| {
+                let folder = git.join("modules/a/b");
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+                fs::write(folder.join("config"), "[core]\nfsmonitor = ./evil\n").unwrap();
+            }),
+            (".git", |git| {
+                fs::rename(git, git.with_file_name("was")).unwrap();
+                fs::write(git, "gitdir: was\n").unwrap();
+            }),
+        ];
+        for (named, way) in ways {
+            let workspace = tempfile::tempdir().unwrap();
+            let git = workspace.path().join(".git");
+            fs::create_dir_all(&git).unwrap();
+            fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
+            let before = Steering::note(workspace.path());
+            way(&git);
+            assert_eq!(before.put_back(), [named]);
+            assert_eq!(before.put_back(), [] as [String; 0], "{named}");
+            let left = fs::read_to_string(git.join(named.trim_start_matches(".git/")));
+            assert!(!left.unwrap_or_default().contains("evil"), "{named}");
+        }
     }
 }

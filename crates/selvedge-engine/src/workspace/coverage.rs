@@ -172,7 +172,7 @@ const CACHES_WHEN_IGNORED: &[&str] = &[
 pub(super) const CACHE_TAG: &str = "CACHEDIR.TAG";
 
 /// Whether an ignored folder of this name is a cache.
-pub(super) fn is_cache(name: &OsStr) -> bool {
+pub(crate) fn is_cache(name: &OsStr) -> bool {
     CACHES
         .iter()
         .chain(CACHES_WHEN_IGNORED)

@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+pub(crate) use coverage::is_cache;
 pub use coverage::{LeftOut, LeftOuts, Limits, Reason};
 pub use diff::{Change, ChangedFile, Diff, DiffOptions};
 pub use error::WorkspaceError;

@@ -22,6 +22,7 @@ async fn the_prompt_comes_on_stdin_or_as_the_last_argument() {
 
     let agent = AgentSpec {
         prompt_as_argument: true,
+        server_by_repository: false,
         ..shell("cat; echo \"[$0]\"")
     };
     let outcome = run(&CommandAgent, &stage.request(agent)).await;
@@ -33,6 +34,7 @@ async fn a_prompt_too_long_for_an_argument_is_refused_with_a_way_out() {
     let stage = Stage::new();
     let agent = AgentSpec {
         prompt_as_argument: true,
+        server_by_repository: false,
         ..shell("touch ran")
     };
     let mut request = stage.request(agent);

@@ -88,6 +88,7 @@ fn spec(kind: AgentKind) -> AgentSpec {
         api_retries: 0,
         deterministic: false,
         prompt_as_argument: false,
+        server_by_repository: false,
         effort: None,
         max_turns: None,
         price: None,

@@ -1,6 +1,7 @@
 //! `selvedge gc`: removes what stands in the state directory for nobody any more. What a run that is not
 //! over may still need is never touched, nor any journal.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -140,19 +141,23 @@ fn is_safe(home: &Home, what: &str, run_id: RunId) -> Result<bool, CliError> {
     if what != "clone" {
         return Ok(true);
     }
-    let own = Own::of(home, run_id)?;
-    Ok(own.is_some_and(|own| own.delivered.is_none() || own.gives_back || own.push))
+    Ok(Own::of(home, run_id)?.is_some_and(|own| own.is_spare()))
 }
 
-/// Snapshots of directories that are gone. Those of directories that no run names are left alone: it is
-/// not known whose they are.
+/// Snapshots of directories that are gone and in which no run is to go on: a folder that was moved, or a disk
+/// that is not there, may come back. Those of directories that no run names are left alone: it is not known
+/// whose they are.
 fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
     let folder = home.root().join("shadows");
+    let open: HashSet<&Path> = runs
+        .iter()
+        .filter(|run| !matches!(run.standing, Standing::Finished { .. }))
+        .filter_map(directory)
+        .collect();
     let mut gone: Vec<PathBuf> = runs
         .iter()
-        .filter_map(|run| run.task.as_ref())
-        .map(|task| task.workspace.as_path())
-        .filter(|dir| !dir.exists())
+        .filter_map(directory)
+        .filter(|dir| !dir.exists() && !open.contains(dir))
         .map(|dir| folder.join(file_name_for(dir)))
         .filter(|path| path.is_dir())
         .collect();
@@ -164,6 +169,10 @@ fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
         path,
     };
     gone.into_iter().map(waste).collect()
+}
+
+fn directory(run: &RunSummary) -> Option<&Path> {
+    run.task.as_ref().map(|task| task.workspace.as_path())
 }
 
 fn baselines(home: &Home) -> Vec<Waste> {

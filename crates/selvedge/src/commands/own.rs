@@ -51,6 +51,8 @@ pub(super) fn prepare(
         clean: args.clean,
         base: checkout.base().to_owned(),
         delivered: None,
+        unchanged: false,
+        left_behind: false,
     };
     own.save(home, run_id)?;
     let dir = checkout.tree().join(within);

@@ -10,7 +10,23 @@ use selvedge_engine::checkout::{Address, Checkout, CheckoutError, Identity, Made
 
 use crate::error::CliError;
 use crate::local::{Home, Own};
-use crate::output::style;
+use crate::output::{plain, style};
+
+/// Gives the work of a run back that is over and whose work was not given back then; the exit code, or none
+/// where there is nothing to be done.
+pub(super) fn once_more(home: &Home, state: &State) -> Result<Option<u8>, CliError> {
+    let Some((outcome, _)) = ended(state) else {
+        return Ok(None);
+    };
+    let plan = state.plan.as_ref().map(|plan| plan.run_id);
+    let Some(run_id) = plan.or(state.run.as_ref().map(|run| run.run_id)) else {
+        return Ok(None);
+    };
+    match Own::of(home, run_id)? {
+        Some(own) if !own.is_given() => when_over(home, run_id, outcome.exit_code()).map(Some),
+        _ => Ok(None),
+    }
+}
 
 /// Gives the work back, if the run worked in a clone and is over; the exit code is the run's own.
 pub(super) fn when_over(home: &Home, run_id: RunId, code: u8) -> Result<u8, CliError> {
@@ -24,8 +40,11 @@ pub(super) fn when_over(home: &Home, run_id: RunId, code: u8) -> Result<u8, CliE
     let place = Own::root(home, run_id).join("tree");
     let delivered = deliver(home, run_id, own, outcome, task);
     delivered.map_err(|error| {
-        CliError::infrastructure(format!("the work was not given back: {error}"))
-            .hint(format!("it stands in {}", place.display()))
+        CliError::infrastructure(format!("the work was not given back: {error}")).hint(format!(
+            "it stands in {}; `selvedge resume {}` tries again",
+            place.display(),
+            run_id.short()
+        ))
     })?;
     Ok(code)
 }
@@ -61,10 +80,18 @@ fn deliver(
             say(&format!("branch {} ({commit}) in {place}", made.branch));
         }
     }
+    let ignored = checkout.ignored().map_err(CliError::infrastructure)?;
+    if !ignored.is_empty() {
+        say(&format!(
+            "on no branch, for git ignores it: {}",
+            named(&ignored)
+        ));
+    }
+    own.unchanged = made.is_none();
+    own.left_behind = !ignored.is_empty();
     own.delivered = made.map(|made| made.commit);
     own.save(home, run_id)?;
-    let kept_elsewhere = own.gives_back || own.push || own.delivered.is_none();
-    if own.clean && kept_elsewhere && outcome.exit_code() == exit_code::VERIFIED {
+    if own.clean && own.is_spare() && outcome.exit_code() == exit_code::VERIFIED {
         let root = Own::root(home, run_id);
         fs::remove_dir_all(&root).map_err(|error| {
             CliError::infrastructure(format!("cannot remove {}: {error}", root.display()))
@@ -125,6 +152,15 @@ fn message(task: &str, run_id: RunId, outcome: Outcome) -> String {
         "{title}\n\n{body}Selvedge-Run: {run_id}\nSelvedge-Outcome: {}\n",
         outcome.as_str()
     )
+}
+
+/// Some of these paths, and how many more there are.
+fn named(paths: &[String]) -> String {
+    const SOME: usize = 5;
+    let some: Vec<String> = paths.iter().take(SOME).map(|path| plain(path)).collect();
+    let more = paths.len().saturating_sub(SOME);
+    let more = (more > 0).then(|| format!(" and {more} more"));
+    some.join(", ") + &more.unwrap_or_default()
 }
 
 fn say(text: &str) {

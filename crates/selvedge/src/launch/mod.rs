@@ -58,8 +58,11 @@ pub(crate) fn begin_plan(
     deliver::when_over(home, run_id, code)
 }
 
-/// Takes up a run, or a plan, that stopped before its end.
+/// Takes up a run, or a plan, that stopped before its end, or before its work was given back.
 pub(crate) fn resume(home: &Home, state: State, output: &Output) -> Result<u8, CliError> {
+    if let Some(code) = deliver::once_more(home, &state)? {
+        return Ok(code);
+    }
     if let Some(run) = &state.run {
         refuse_to_resume(&state, run)?;
     }

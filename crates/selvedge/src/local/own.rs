@@ -27,9 +27,26 @@ pub(crate) struct Own {
     /// The commit that was given back, when it was.
     #[serde(default)]
     pub(crate) delivered: Option<String>,
+    /// Whether it ended with nothing to give back.
+    #[serde(default)]
+    pub(crate) unchanged: bool,
+    /// Whether the clone holds what no branch does, for git ignores it.
+    #[serde(default)]
+    pub(crate) left_behind: bool,
 }
 
 impl Own {
+    /// Whether its work went where it was to go, or there was none.
+    pub(crate) fn is_given(&self) -> bool {
+        self.unchanged || self.delivered.is_some()
+    }
+
+    /// Whether nothing is lost with the clone.
+    pub(crate) fn is_spare(&self) -> bool {
+        let is_elsewhere = self.gives_back || self.push;
+        !self.left_behind && (self.unchanged || (self.delivered.is_some() && is_elsewhere))
+    }
+
     /// The branch that a run's work ends as.
     pub(crate) fn branch(run_id: RunId) -> String {
         format!("selvedge/{}", run_id.short())

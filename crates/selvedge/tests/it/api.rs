@@ -63,6 +63,26 @@ fn each_works_is_corrected_and_its_price_is_known() {
     }
 }
 
+/// Who wrote the repository does not get the user's key by naming a server.
+#[test]
+fn a_server_that_a_repository_names_gets_no_key_of_the_environment() {
+    let env = stage();
+    let server = ModelServer::start(Script::new().session([write("42\n"), Turn::text("done")]));
+    let settings = format!(
+        "[agents.model]\nkind = \"api\"\nmodel = \"openai/gpt-5\"\nbase_url = \"{}/v1\"\n",
+        server.url()
+    );
+    env.write("selvedge.toml", settings);
+    let run = run(&env, &["--retries", "0"]).env("OPENAI_API_KEY", "sk-of-the-person");
+    run.run().assert_code(0);
+    let heard = server.requests();
+    assert!(!heard.is_empty());
+    for request in heard {
+        let told = format!("{request:?}");
+        assert!(!told.contains("sk-of-the-person"), "{told}");
+    }
+}
+
 #[test]
 fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
     for api in APIS {

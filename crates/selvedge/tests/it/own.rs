@@ -182,6 +182,61 @@ fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
 }
 
 #[test]
+fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
+    let env = stage();
+    let origin = env.root().join("origin.git");
+    env.git(["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
+    let hook = origin.join("hooks/pre-receive");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    executable(&hook);
+    let address = format!("file://{}", origin.display());
+    let own = ["--repo", &address, "--push", "--clean"];
+    run(&env, "echo good > out", "test -s out", &own).assert_code(9);
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert_eq!(checkouts(&env).len(), 1, "it stands nowhere else");
+
+    std::fs::remove_file(&hook).unwrap();
+    env.selvedge(["resume", "last"]).run().assert_code(0);
+    let there = ["--git-dir", origin.to_str().unwrap()];
+    let branches = there
+        .iter()
+        .copied()
+        .chain(["branch", "--list", "selvedge/*"]);
+    assert_ne!(env.git(branches), "");
+    assert_eq!(checkouts(&env).len(), 0);
+}
+
+#[test]
+fn what_no_branch_can_hold_is_said_and_stays() {
+    let env = stage();
+    env.write(".gitignore", "lib/\n");
+    env.commit("ignore");
+    let script = "mkdir lib target && echo good > lib/out && echo good > out && touch target/made";
+    let clean = ["--worktree", "--clean"];
+    let out = run(&env, script, "test -s lib/out", &clean);
+    out.assert_code(0);
+    assert!(
+        out.stderr.contains("git ignores it: lib/\n"),
+        "{}",
+        out.stderr
+    );
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert_eq!(checkouts(&env).len(), 1);
+
+    let nested = "git init -q svc && cd svc && touch precious && git add . && git -c user.name=a -c user.email=a@b commit -qm a";
+    let out = run(&env, nested, "test -e svc/precious", &clean);
+    out.assert_code(9);
+    assert!(
+        out.stderr.contains("svc is a repository of its own"),
+        "{}",
+        out.stderr
+    );
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert_eq!(checkouts(&env).len(), 2);
+}
+
+#[test]
 fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
     let env = stage();
     let script =

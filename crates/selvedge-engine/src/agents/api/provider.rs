@@ -67,6 +67,17 @@ pub(in crate::agents) enum NoProvider {
         /// Where it is looked for first.
         variable: &'static str,
     },
+    /// The same, and the environment's is not for it.
+    #[error(
+        "agent `{agent}` needs a key of its own, for this repository names its server: say {variable} under \
+         [agents.{agent}.env] in your own ~/.config/selvedge/config.toml"
+    )]
+    NoKeyOfItsOwn {
+        /// The agent.
+        agent: String,
+        /// Where it is looked for first.
+        variable: &'static str,
+    },
 }
 
 /// A model and the API that it is behind.
@@ -104,9 +115,18 @@ impl Provider {
             // Servers on one's own machine ask for none, but the header must say something.
             None if is_local => AuthData::Key("none".to_owned()),
             None => {
-                return Err(NoProvider::NoKey {
-                    agent: agent.name.clone(),
-                    variable: known.keys.first().copied().unwrap_or_default(),
+                let name = agent.name.clone();
+                let variable = known.keys.first().copied().unwrap_or_default();
+                return Err(if agent.server_by_repository {
+                    NoProvider::NoKeyOfItsOwn {
+                        agent: name,
+                        variable,
+                    }
+                } else {
+                    NoProvider::NoKey {
+                        agent: name,
+                        variable,
+                    }
                 });
             }
         };
@@ -124,13 +144,14 @@ impl Provider {
     }
 }
 
-/// The agent's own setting, else our environment's.
+/// The agent's own setting, else our environment's; that one goes to no server that a repository names.
 fn key(agent: &AgentSpec, known: &Known) -> Option<String> {
     let ours = env::ours();
     let of_agent = env::own(agent, &ours);
     let value = |variable: &&str| {
         let name = std::ffi::OsStr::new(variable);
-        let value = of_agent.get(name).or_else(|| ours.get(name))?;
+        let general = || ours.get(name).filter(|_| !agent.server_by_repository);
+        let value = of_agent.get(name).or_else(general)?;
         value.to_str().map(str::trim).map(str::to_owned)
     };
     known

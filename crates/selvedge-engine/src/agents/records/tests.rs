@@ -76,6 +76,7 @@ pub(in crate::agents) fn request() -> SessionRequest {
             api_retries: 0,
             deterministic: false,
             prompt_as_argument: false,
+            server_by_repository: false,
             effort: None,
             max_turns: None,
             price: None,

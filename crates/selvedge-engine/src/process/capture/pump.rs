@@ -18,7 +18,7 @@ use super::{CaptureError, Captured, EXCERPT, Filter, Plan, StreamPlan};
 use crate::process::clocks::Heartbeat;
 
 /// The bytes of one read.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// Reads from one stream before the other gets its turn.
 const TURN: usize = 16;

@@ -84,6 +84,26 @@ fn a_worktree_of_somebody_elses(scene: &Scene) {
     assert!(!other.join("evil").exists());
 }
 
+/// Nor does one whose repository it made itself, which then calls another folder its own.
+fn a_worktree_of_its_own_making(scene: &Scene) {
+    let theirs = scene.env.home().join(".ssh");
+    fs::create_dir_all(&theirs).unwrap();
+    fs::write(theirs.join("id"), "a key\n").unwrap();
+    scene.attempt(
+        "mv .git was; mkdir -p made/worktrees/mine
+        for place in made made/worktrees/mine; do
+            echo \"$PWD/.git\" > $place/gitdir; echo \"$HOME/.ssh\" > $place/commondir
+        done; true",
+    );
+    for place in ["made", "made/worktrees/mine"] {
+        scene.env.write(".git", format!("gitdir: {place}\n"));
+        scene.attempt("cat ~/.ssh/id > stolen; echo evil > ~/.ssh/authorized_keys; true");
+        assert!(!theirs.join("authorized_keys").exists(), "{place}");
+        let stolen = fs::read_to_string(scene.env.work().join("stolen"));
+        assert_eq!(stolen.unwrap_or_default(), "", "{place}");
+    }
+}
+
 /// The mount points of masks and caches are none of the user's.
 fn nothing_is_made_in_the_home(scene: &Scene) {
     let listed = || {
@@ -111,5 +131,6 @@ on_all!(
     by_dots_and_slashes,
     settings_that_are_missing,
     a_worktree_of_somebody_elses,
+    a_worktree_of_its_own_making,
     nothing_is_made_in_the_home,
 );
