@@ -8,6 +8,7 @@ use std::time::Duration;
 use selvedge_core::fleet::FileRef;
 use selvedge_store::{OutboxEntry, fault};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::desk::{Desk, DeskError};
 use super::lane::Lane;
@@ -89,6 +90,7 @@ impl Pump {
     /// `false` when its files could not be sent now.
     async fn send(&self, connection: u64, entry: OutboxEntry) -> bool {
         let uploads: Vec<Upload> = serde_json::from_str(&entry.files).unwrap_or_default();
+        let mut message = entry.message;
         for upload in uploads {
             match self.hub.upload(&upload.path, &upload.file).await {
                 Ok(()) => fault::reached("worker.file.uploaded"),
@@ -96,12 +98,16 @@ impl Pump {
                     tokio::time::sleep(PAUSE).await;
                     return false;
                 }
-                // A file that is gone, or that the hub will not have, cannot be waited for: the hub
-                // refuses the entry, and the lease with it.
-                Err(_) => break,
+                // A file that is gone, or that the hub will not have, cannot be waited for. What was found out
+                // counts without it.
+                Err(error) => {
+                    let (task, name) = (self.lane.key().task_id.short(), &upload.file.name);
+                    crate::worker::say(&format!("task {task}: {name} is not kept: {error}"));
+                    message = without(&message, &upload.file);
+                }
             }
         }
-        self.link.send_text(connection, entry.message).await;
+        self.link.send_text(connection, message).await;
         fault::reached("worker.entry.sent");
         true
     }
@@ -121,4 +127,15 @@ impl Pump {
         }
         Ok(())
     }
+}
+
+/// An entry that names one file less; the hub takes none that names what it does not have.
+fn without(message: &str, file: &FileRef) -> String {
+    let Ok(mut entry) = serde_json::from_str::<Value>(message) else {
+        return message.to_owned();
+    };
+    if let Some(files) = entry.get_mut("files").and_then(Value::as_array_mut) {
+        files.retain(|named| named.get("name").and_then(Value::as_str) != Some(&file.name));
+    }
+    entry.to_string()
 }

@@ -47,6 +47,7 @@ impl Client {
     async fn ask(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
         let request = messages::request(question.messages, question.tools);
         let answer = u32::try_from(question.window.answer).unwrap_or(u32::MAX);
+        let answer = answer.min(self.provider.most_answered.unwrap_or(u32::MAX));
         let mut options = ChatOptions::default()
             .with_capture_usage(true)
             .with_capture_content(true)

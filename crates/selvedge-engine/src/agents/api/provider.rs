@@ -40,6 +40,26 @@ const KNOWN: [Known; 3] = [
     },
 ];
 
+/// Models that give at most so many tokens in one answer, by how their names begin, and refuse to be asked for
+/// more: as their makers' lists of models said in 2026.
+const SHORT_OF_BREATH: &[(&str, u32)] = &[
+    ("claude-3-5", 8_192),
+    ("claude-3-", 4_096),
+    ("deepseek-chat", 8_192),
+    ("gemini-1.5", 8_192),
+    ("gemini-2.0", 8_192),
+    ("gpt-3.5", 4_096),
+    ("gpt-4-turbo", 4_096),
+    ("gpt-4o", 16_384),
+];
+
+/// The most tokens that a model gives in one answer, where that is known to be few.
+fn most_answered(name: &str) -> Option<u32> {
+    let short = SHORT_OF_BREATH.iter();
+    let mut short = short.filter(|(head, _)| name.starts_with(head));
+    short.next().map(|(_, tokens)| *tokens)
+}
+
 /// Whether a variable holds the key of an API. The model's own commands never see it.
 pub(in crate::agents) fn is_key(variable: &str) -> bool {
     KNOWN.iter().any(|known| known.keys.contains(&variable))
@@ -84,6 +104,8 @@ pub(in crate::agents) enum NoProvider {
 #[derive(Debug)]
 pub(in crate::agents) struct Provider {
     pub(super) target: ServiceTarget,
+    /// The most tokens of one answer, where that is known to be few.
+    pub(super) most_answered: Option<u32>,
     /// The model's name with its provider's.
     pub(super) model: String,
     /// The server as people write it.
@@ -137,6 +159,7 @@ impl Provider {
                 auth,
                 model: ModelIden::new(known.adapter, name),
             },
+            most_answered: most_answered(name.rsplit('/').next().unwrap_or(name)),
             model: model.to_owned(),
             address: told.trim_end_matches('/').to_owned(),
             is_local,

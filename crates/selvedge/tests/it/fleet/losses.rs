@@ -1,8 +1,10 @@
 //! Whoever is killed: the task comes to its end, no number is given out twice, and no attempt that was cut
 //! off is charged.
 
+use std::path::{Path, PathBuf};
+
 use super::stage::Fleet;
-use crate::stage::wait_for;
+use crate::stage::{wait_for, wait_until};
 
 /// Waits in its first attempt until somebody lets it go on; says on a ledger that it was there.
 pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
@@ -62,6 +64,43 @@ fn a_hub_that_was_killed_is_waited_for() {
     );
     assert_eq!(fleet.closings(&task), ["report"]);
     assert_eq!(ledger(&fleet), ["1"]);
+}
+
+/// What was found out counts all the same; a file that nobody can hand in is not waited for.
+#[test]
+fn a_file_that_is_lost_before_it_was_handed_in_holds_nothing_up() {
+    let mut fleet = Fleet::new(WAITS);
+    let worker = fleet.worker("one");
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    let hub = fleet.hub.take().unwrap();
+    hub.kill();
+    hub.wait();
+    std::fs::write(fleet.env.root().join("go"), "").unwrap();
+    let workdir = fleet.env.root().join("one");
+    // The last that a task writes, when all else waits for the hub.
+    wait_until("the end", || found(&workdir, "result.patch").is_some());
+    worker.wait_for_stderr("not connected: cannot");
+    worker.kill();
+    worker.wait();
+    std::fs::remove_file(found(&workdir, "attempt-1.patch").unwrap()).unwrap();
+    fleet.start_hub();
+    let again = fleet.worker("one");
+    again.wait_for_stderr("attempt-1.patch is not kept");
+    fleet.watch(&task).assert_code(0);
+}
+
+fn found(folder: &Path, name: &str) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).find_map(|path| {
+        if path.file_name().is_some_and(|it| it == name) {
+            Some(path)
+        } else if path.is_dir() && !path.is_symlink() {
+            found(&path, name)
+        } else {
+            None
+        }
+    })
 }
 
 #[test]
