@@ -6,6 +6,7 @@ use std::path::Path;
 
 use selvedge_core::model::Task;
 
+use super::notice;
 use crate::error::CliError;
 
 /// A task larger than this is no task.
@@ -37,7 +38,11 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
         return from_toml(&text).map_err(|error| failed(&error));
     }
     if text.trim_start().starts_with('{') {
-        return serde_json::from_str(&text).map_err(|error| failed(&error));
+        let (task, unknown) = from_json(&text).map_err(|error| failed(&error))?;
+        for key in unknown {
+            notice(&format!("a task has no `{key}`: it is passed over"));
+        }
+        return Ok(task);
     }
     Ok(Task {
         description: text.trim_end().to_owned(),
@@ -45,17 +50,32 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
     })
 }
 
+/// As on the wire, where what is not known is passed over; a person is told, for it may be a cap that is
+/// misspelt.
+fn from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> {
+    let mut unknown = Vec::new();
+    let mut document = serde_json::Deserializer::from_str(text);
+    let task = serde_ignored::deserialize(&mut document, |path| unknown.push(dotted(&path)))?;
+    document.end()?;
+    Ok((task, unknown))
+}
+
 /// Written by hand, so a key that means nothing is a mistake: a `depend_on` must not be passed over as
 /// the wire passes over what it does not know.
 fn from_toml(text: &str) -> Result<Task, String> {
     let document = toml::Deserializer::parse(text).map_err(|error| error.to_string())?;
     let mut unknown = Vec::new();
-    let task = serde_ignored::deserialize(document, |path| unknown.push(path.to_string()));
+    let task = serde_ignored::deserialize(document, |path| unknown.push(dotted(&path)));
     let task: Task = task.map_err(|error| error.to_string())?;
     match unknown.first() {
         None => Ok(task),
         Some(key) => Err(format!("there is no key `{key}` in a task")),
     }
+}
+
+/// As people write it: what may be left out has no sign of its own.
+fn dotted(path: &serde_ignored::Path<'_>) -> String {
+    path.to_string().replace(".?", "")
 }
 
 #[cfg(test)]
@@ -74,6 +94,9 @@ mod tests {
             from_toml(&slip).unwrap_err(),
             "there is no key `subtasks.1.depend_on` in a task"
         );
+        let (_, passed_over) =
+            from_json(r#"{"description": "x", "budget": {"max_cost": 1}}"#).unwrap();
+        assert_eq!(passed_over, ["budget.max_cost"]);
         let broken = from_toml("description = [1\n").unwrap_err();
         assert!(broken.contains("line 1"), "{broken}");
     }

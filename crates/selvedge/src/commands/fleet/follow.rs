@@ -54,11 +54,14 @@ struct Follower<'a> {
 impl Follower<'_> {
     /// Whether it is over, and all of it was seen.
     fn is_over(&self) -> bool {
+        self.stands_still() && self.state.seq >= self.standing.last_event_seq
+    }
+
+    fn stands_still(&self) -> bool {
         let state = self.standing.state;
-        (state.is_terminal()
+        state.is_terminal()
             || state == TaskState::NeedsReview
-            || self.standing.plan_waits_for_review())
-            && self.state.seq >= self.standing.last_event_seq
+            || self.standing.plan_waits_for_review()
     }
 
     async fn until_broken(
@@ -67,14 +70,17 @@ impl Follower<'_> {
         task: TaskId,
         watch: &dyn Watch,
     ) -> Result<bool, HubError> {
-        let mut frames = hub.follow(task, self.state.seq).await?;
+        let before = self.state.seq;
+        let mut frames = hub.follow(task, before).await?;
         self.standing = row(hub, task).await?;
         self.say_standing();
         while !self.is_over() {
             match frames.next().await? {
                 None => {
                     self.standing = row(hub, task).await?;
-                    return Ok(self.is_over());
+                    // A hub that keeps its journals for a time only has nothing more to tell.
+                    let is_forgotten = self.stands_still() && self.state.seq == before;
+                    return Ok(self.is_over() || is_forgotten);
                 }
                 Some(Frame::Event(envelope)) => self.event(&envelope, watch),
                 Some(Frame::Activity(activity)) => {
