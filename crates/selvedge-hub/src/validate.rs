@@ -114,6 +114,18 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             );
         }
     }
+    let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
+    if task.complexity_tier == Some(ComplexityTier::Trivial)
+        && shell
+        && named(task).is_none()
+        && !is_allowed("shell")
+    {
+        let all = defaults.agents.join(", ");
+        wrong(
+            "command",
+            format!("would be run by the agent `shell`; allowed are {all}"),
+        );
+    }
     if task
         .verification_tier
         .is_some_and(|tier| !(1..=3).contains(&tier))

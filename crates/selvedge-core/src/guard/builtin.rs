@@ -76,8 +76,9 @@ pub(super) const TABLE: &[Entry] = &[
     entry(
         Kind::Injected,
         &[
-            "sitecustomize.py", "usercustomize.py", "*.pth", "*.pyc", "pytest.py", "/pytest/**",
-            "_pytest/**", "pluggy.py", "pluggy/**", "/unittest.py", "/unittest/**",
+            "sitecustomize.py", "usercustomize.py", "site-packages/*.pth", "dist-packages/*.pth",
+            "*.pyc", "pytest.py", "/pytest/__init__.*", "_pytest/**", "pluggy.py", "pluggy/**",
+            "/unittest.py", "/unittest/__init__.*",
         ],
         &[],
     ),

@@ -28,7 +28,8 @@ static ACTS: Pattern = Pattern::new(concat!(
     r"\b(?:adds?|update|change|edit|raise|lower|set|configure|create|write|extend|migrate|rename",
     r"|remove|drop|delete|bump|enable|disable|adjust|increase|decrease|reduce|upgrade|switch",
     r"|introduce|tighten|loosen|relax|replace|move|turn|register|declare|convert|clean|simplify",
-    r"|split|rework|document|fix|make|use|put|allow|publish|cache|run|scaffold|define|ignore|mark)\b",
+    r"|split|rework|document|fix|make|use|put|allow|publish|cache|run|scaffold|define|ignore|mark",
+    r"|save|store|generate|produce|export|train|build|fill)\b",
 ));
 /// The task says that what the tests expect is itself to change.
 static EXPECTATIONS: Pattern = Pattern::new(concat!(

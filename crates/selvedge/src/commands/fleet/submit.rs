@@ -1,5 +1,6 @@
 //! Handing a task in.
 
+use selvedge_core::config::HumanDuration;
 use selvedge_core::fleet::SubmitAnswer;
 use selvedge_core::model::{Budget, Deliver, MicroUsd, RunSpec, Step, StepKind, Task};
 
@@ -22,7 +23,7 @@ pub(super) async fn submit(hub: &Hub, args: &SubmitArgs) -> Result<u8, CliError>
     put(&mut task.revision, args.rev.clone());
     put(&mut task.workspace, args.workspace.clone());
     put(&mut task.agent, args.agent.clone());
-    put(&mut task.max_verification_retries, args.retries);
+    put(&mut task.max_verification_retries, bounded(args.retries)?);
     put(&mut task.verification_tier, args.tier);
     put(&mut task.priority, args.priority);
     put(&mut task.deliver, args.deliver.map(deliver));
@@ -58,7 +59,7 @@ pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
     put(&mut task.repository, args.repo.clone());
     put(&mut task.revision, args.rev.clone());
     put(&mut task.agent, args.agent.clone());
-    put(&mut task.max_verification_retries, args.retries);
+    put(&mut task.max_verification_retries, bounded(args.retries)?);
     task.max_verification_retries.get_or_insert(RETRIES_OF_RUN);
     put(&mut task.verification_tier, args.tier);
     checks(&mut task, &args.checks);
@@ -66,17 +67,48 @@ pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
     if args.push {
         task.deliver = Some(Deliver::Branch);
     }
-    if let Some(cost) = args.max_cost {
-        let cost = MicroUsd::from_usd(cost)
-            .ok_or_else(|| CliError::usage(format!("{cost} is no amount of money")))?;
+    let asked_for = caps(args)?;
+    if asked_for != Budget::default() {
+        let own = task.budget.unwrap_or_default();
         task.budget = Some(Budget {
-            cost_micro_usd: Some(cost),
-            ..task.budget.unwrap_or_default()
+            cost_micro_usd: asked_for.cost_micro_usd.or(own.cost_micro_usd),
+            tokens: asked_for.tokens.or(own.tokens),
+            wall_ms: asked_for.wall_ms.or(own.wall_ms),
+            ..own
         });
     }
     let answer = hand_in(hub, &task, None).await?;
     said(&answer);
     follow::follow(hub, answer.task_id, &Output::from(args.format)).await
+}
+
+/// The caps on the whole run that the command line names.
+fn caps(args: &RunArgs) -> Result<Budget, CliError> {
+    let cost = args.max_cost.map(|cost| {
+        let amount = MicroUsd::from_usd(cost);
+        amount.ok_or_else(|| CliError::usage(format!("{cost} is no amount of money")))
+    });
+    let wall = args.max_wall.as_deref().map(|time| {
+        let time = time.parse::<HumanDuration>();
+        time.map_err(|error| CliError::usage(format!("--max-wall: {error}")))
+    });
+    Ok(Budget {
+        cost_micro_usd: cost.transpose()?,
+        tokens: args.max_tokens.map(u64::from),
+        wall_ms: wall.transpose()?.map(|time| time.0),
+        ..Budget::default()
+    })
+}
+
+/// What the command line may ask for; what a file asks for is the hub's to cap, which says so.
+fn bounded(retries: Option<u32>) -> Result<Option<u32>, CliError> {
+    let most = RunSpec::MAX_RETRIES;
+    match retries {
+        Some(retries) if retries > most => Err(CliError::usage(format!(
+            "{retries} retries are more than the cap of {most}"
+        ))),
+        retries => Ok(retries),
+    }
 }
 
 /// What says how this machine works, not what is to be done.
@@ -94,6 +126,9 @@ fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
         ),
         ("--baseline", args.baseline.is_some()),
         ("--max-turns", args.max_turns.is_some()),
+        ("--strict-budget", args.strict_budget),
+        ("--sandbox", args.sandbox.is_some()),
+        ("--check-env", !args.check_env.is_empty()),
         ("--dir", args.dir.is_some()),
         ("--worktree", args.worktree),
         ("--clean", args.clean),
@@ -119,7 +154,7 @@ fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
 }
 
 async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnswer, CliError> {
-    if task.description.trim().is_empty() && task.command.is_none() {
+    if task.description.trim().is_empty() && task.command.is_none() && task.subtasks.is_empty() {
         return Err(CliError::usage("the task is empty").hint(
             "say what is to be done: selvedge submit --repo URL \"fix the flaky login test\"",
         ));
@@ -128,14 +163,6 @@ async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnsw
         return Err(CliError::usage("where is it to be done?")
             .hint("name a git repository that workers can clone: --repo URL")
             .hint("or a folder that the workers have, and allow: --workspace PATH (submit)"));
-    }
-    if let Some(retries) = task.max_verification_retries
-        && retries > RunSpec::MAX_RETRIES
-    {
-        return Err(CliError::usage(format!(
-            "{retries} retries are more than the cap of {}",
-            RunSpec::MAX_RETRIES
-        )));
     }
     let task = &secrets::for_a_hub(task)?;
     let headers: Vec<_> = key

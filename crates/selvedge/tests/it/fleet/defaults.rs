@@ -20,7 +20,7 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
             "--default-max-cost",
             "1.5",
             "--agents",
-            "claude,shell",
+            "claude,fixer",
             "--checks",
             "command",
         ])
@@ -49,6 +49,12 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
     assert_eq!(task["verification_tier"], 2);
     assert_eq!(task["budget"]["cost_micro_usd"], 1_500_000);
 
+    let mut many = quiet.clone();
+    many["max_verification_retries"] = json!(99);
+    let out = run(&submit, &many);
+    out.assert_code(0);
+    assert!(out.json()["warnings"][0].as_str().unwrap().contains('5'));
+
     let mut loud = quiet;
     loud["agent"] = json!("codex");
     loud["verification_steps"] = json!([{"type": "git_clean"}]);
@@ -62,4 +68,32 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
     ] {
         assert!(out.stderr.contains(field), "{field}: {}", out.stderr);
     }
+    let shell = json!({"description": "x", "complexity_tier": "trivial", "command": "id",
+        "repository": "https://example.com/r.git"});
+    let out = run(&submit, &shell);
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("by the agent `shell`"),
+        "{}",
+        out.stderr
+    );
+
+    let there = [
+        "run",
+        "x",
+        "--hub",
+        &url,
+        "--repo",
+        "https://example.com/r.git",
+    ];
+    let out = run(
+        &[&there[..], &["--sandbox", "none", "--strict-budget"]].concat(),
+        &json!(null),
+    );
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("--strict-budget, --sandbox"),
+        "{}",
+        out.stderr
+    );
 }
