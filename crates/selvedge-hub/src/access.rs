@@ -146,11 +146,12 @@ fn too_many(detail: &str) -> Refused {
 impl Hub {
     /// Whose secret this is, as long as it is neither revoked nor expired.
     pub(crate) async fn identify(&self, secret: &str, from: IpAddr) -> Result<Identity, Refused> {
-        if !self.limits.may_guess(from) {
-            return Err(too_many("too many wrong tokens from this address"));
-        }
+        // First: who has a token is not kept out by those who guess from the same address, or proxy.
         if let Some(identity) = self.store.by_hash(auth::hash(secret)).await? {
             return Ok(identity);
+        }
+        if !self.limits.may_guess(from) {
+            return Err(too_many("too many wrong tokens from this address"));
         }
         self.limits.guessed(from);
         Err(unauthorized(

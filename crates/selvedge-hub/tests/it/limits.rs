@@ -118,6 +118,9 @@ async fn heads_and_rates_have_limits() {
     }
     assert_eq!(guesses[..30], [401; 30]);
     assert!(guesses.contains(&429), "{guesses:?}");
+    let known = hub.token(&[Scope::Read]).await;
+    let answer = hub.get("/api/v1/tasks?limit=1", &known).await;
+    assert_eq!(answer.status, 200, "others at that address are let in");
 }
 
 /// A watcher that reads nothing holds one of two connections, a worker the other: the worker is never

@@ -1,6 +1,6 @@
 //! `selvedge hub`: opens the store, makes the first token, listens until it is told to stop.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
@@ -137,31 +137,62 @@ async fn first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliEr
     let scopes = [Scope::Admin];
     let minted = mint("first administrator", TENANT, &scopes, None)
         .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
+    // Before there is a token that nobody could read.
+    let place = args.admin_token_file.as_deref().map(TokenFile::open);
+    let place = place.transpose()?;
     let first = store.admit_first(minted.identity).await;
     if first.map_err(CliError::infrastructure)?.is_none() {
         return Ok(());
     }
-    if let Some(path) = &args.admin_token_file {
-        write(path, &minted.secret).map_err(|error| {
-            CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
-        })?;
-        notice(&format!(
-            "the administrator's token is in {}",
-            path.display()
-        ));
-    } else {
-        notice("the administrator's token, shown this once:");
-        anstream::println!("{}", minted.secret);
+    if let Some(place) = place {
+        let path = place.path;
+        match place.write(&minted.secret) {
+            Ok(()) => {
+                let told = format!("the administrator's token is in {}", path.display());
+                notice(&told);
+                return Ok(());
+            }
+            Err(error) => notice(&format!("cannot write {}: {error}", path.display())),
+        }
     }
+    notice("the administrator's token, shown this once:");
+    anstream::println!("{}", minted.secret);
     Ok(())
 }
 
-fn write(path: &Path, secret: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(path)?;
-    writeln!(file, "{secret}")?;
-    file.sync_all()
+/// Where the administrator's token goes; a file that was made for it in vain is removed again.
+struct TokenFile<'a> {
+    path: &'a Path,
+    file: File,
+    is_new: bool,
+}
+
+impl<'a> TokenFile<'a> {
+    fn open(path: &'a Path) -> Result<Self, CliError> {
+        let is_new = !path.exists();
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path).map_err(|error| {
+            CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
+        })?;
+        Ok(Self { path, file, is_new })
+    }
+
+    fn write(mut self, secret: &str) -> std::io::Result<()> {
+        self.file.set_len(0)?;
+        writeln!(self.file, "{secret}")?;
+        self.file.sync_all()?;
+        self.is_new = false;
+        Ok(())
+    }
+}
+
+impl Drop for TokenFile<'_> {
+    fn drop(&mut self) {
+        if self.is_new {
+            let _ = std::fs::remove_file(self.path);
+        }
+    }
 }
 
 fn settings(args: &ServeArgs) -> Result<HubSettings, CliError> {

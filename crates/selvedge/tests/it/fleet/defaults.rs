@@ -97,3 +97,18 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
         out.stderr
     );
 }
+
+/// Otherwise nobody would ever have a token of that hub.
+#[test]
+fn an_administrators_token_that_cannot_be_written_is_not_made() {
+    let env = stage();
+    let nowhere = env.root().join("nowhere/admin.token");
+    let hub = ["hub", "--listen", "127.0.0.1:0", "--admin-token-file"];
+    let out = env.selvedge(hub).arg(&nowhere).run();
+    out.assert_code(9);
+    assert!(out.stderr.contains("nowhere"), "{}", out.stderr);
+    let token = env.root().join("admin.token");
+    let hub = env.selvedge(hub).arg(&token).spawn();
+    hub.wait_for_stdout("listening on http://");
+    assert!(std::fs::read_to_string(&token).unwrap().trim().len() > 20);
+}
