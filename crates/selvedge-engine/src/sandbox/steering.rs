@@ -8,6 +8,7 @@ mod repository;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use self::repository::{Repository, read, replace};
@@ -16,12 +17,20 @@ use super::{git_folder, real};
 /// How deep submodules' folders lie at most: their names may have slashes in them.
 const DEEPEST: usize = 4;
 
+/// A `.git` that leads to a folder elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+enum Pointer {
+    /// A file, and what it says.
+    File(Vec<u8>),
+    /// A link, and where it leads.
+    Link(PathBuf),
+}
+
 /// The state before a session.
 #[derive(Debug)]
 pub(crate) struct Steering {
     workspace: PathBuf,
-    /// Where `.git` is a file, what it says.
-    pointer: Option<Vec<u8>>,
+    pointer: Option<Pointer>,
     repositories: BTreeMap<PathBuf, Repository>,
 }
 
@@ -42,11 +51,18 @@ impl Steering {
     pub(crate) fn put_back(&self) -> Vec<String> {
         let mut changed = Vec::new();
         let own = self.workspace.join(".git");
-        let leads = own.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        let now = pointer(&self.workspace);
         // A folder that was moved away cannot be told from any other; what leads to it goes.
-        if leads && (own.is_symlink() || pointer(&self.workspace) != self.pointer) {
+        if now != self.pointer && !is_folder(&own) {
             changed.push(".git".to_owned());
-            replace(&own, self.pointer.as_deref());
+            match &self.pointer {
+                Some(Pointer::Link(target)) => {
+                    replace(&own, None);
+                    let _ = symlink(target, &own);
+                }
+                Some(Pointer::File(bytes)) => replace(&own, Some(bytes)),
+                None => replace(&own, None),
+            }
         }
         let root = git_folder(&self.workspace).unwrap_or(own);
         for folder in repositories(&self.workspace) {
@@ -98,10 +114,13 @@ fn submodules(folder: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn pointer(workspace: &Path) -> Option<Vec<u8>> {
+fn pointer(workspace: &Path) -> Option<Pointer> {
     let own = workspace.join(".git");
-    let is_file = own.symlink_metadata().is_ok_and(|found| found.is_file());
-    is_file.then(|| read(&own))?
+    let found = own.symlink_metadata().ok()?;
+    if found.is_symlink() {
+        return fs::read_link(&own).ok().map(Pointer::Link);
+    }
+    found.is_file().then(|| read(&own).map(Pointer::File))?
 }
 
 fn is_folder(path: &Path) -> bool {
@@ -110,8 +129,6 @@ fn is_folder(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     #[test]
@@ -215,5 +232,19 @@ mod tests {
             let left = fs::read_to_string(git.join(named.trim_start_matches(".git/")));
             assert!(!left.unwrap_or_default().contains("evil"), "{named}");
         }
+    }
+
+    #[test]
+    fn a_link_that_was_there_stays() {
+        let workspace = tempfile::tempdir().unwrap();
+        let (git, real) = (workspace.path().join(".git"), workspace.path().join("real"));
+        fs::create_dir(&real).unwrap();
+        symlink("real", &git).unwrap();
+        let before = Steering::note(workspace.path());
+        assert_eq!(before.put_back(), [] as [String; 0]);
+        fs::remove_file(&git).unwrap();
+        symlink("other", &git).unwrap();
+        assert_eq!(before.put_back(), [".git"]);
+        assert_eq!(fs::read_link(&git).unwrap(), Path::new("real"));
     }
 }
