@@ -1,15 +1,19 @@
 //! Gemini CLI: `gemini --output-format stream-json`, a new session for every attempt.
 //!
-//! Its limit on turns and its own retries are settings of its own, which it gets as defaults: what
-//! the user's settings say of them comes first. It retries in silence, up to the whole allowance, so
-//! no fresh session follows. Its tokens are told, its cost is not.
+//! Its turn limit and its number of API retries can only be set in a settings file, and it accepts a
+//! system-wide file only if root owns it. So each session gets a home of its own (`GEMINI_CLI_HOME`),
+//! whose settings are the user's over our defaults; everything else in it links to the user's `.gemini`.
+//! It retries its API silently and uses up the whole allowance, so no fresh session follows. It
+//! reports tokens but no cost.
 
+mod home;
 mod record;
 
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -27,8 +31,8 @@ const PERMISSION_FLAGS: &[&str] = &[
     "--allowed-tools",
 ];
 
-/// Where Gemini CLI reads settings that stand below all others.
-const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
+/// The variable that moves the folder in which `.gemini` lies.
+const HOME: &str = "GEMINI_CLI_HOME";
 const URL: &str = "GOOGLE_GEMINI_BASE_URL";
 const KEY: &str = "GEMINI_API_KEY";
 
@@ -42,13 +46,28 @@ pub struct GeminiCli;
 impl Program for GeminiCli {
     type Reading = Folded<record::Records>;
 
-    fn files(&self, request: &SessionRequest, allowance: Allowance) -> Vec<(PathBuf, String)> {
+    fn prepare(&self, request: &SessionRequest, allowance: Allowance) -> io::Result<()> {
         let environment = env::for_agent(&request.agent, &env::ours());
         let has_key = environment.contains_key(OsStr::new(KEY));
-        vec![(
-            settings_file(request),
-            settings(allowance, has_key).to_string(),
-        )]
+        let users = [HOME, "HOME"]
+            .iter()
+            .find_map(|name| environment.get(OsStr::new(name)))
+            .map(PathBuf::from);
+        home::create(
+            &session_home(request),
+            users.as_deref(),
+            settings(allowance, has_key),
+        )
+    }
+
+    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
+        vec![session_home(request)]
+    }
+
+    fn clean_up(&self, request: &SessionRequest) {
+        // It holds a copy of the user's settings, which may contain credentials. What cannot be
+        // removed is removed with the run's directory.
+        let _ = std::fs::remove_dir_all(session_home(request));
     }
 
     fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
@@ -67,18 +86,15 @@ impl Program for GeminiCli {
     }
 
     fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
-        let settings = settings_file(request).into_os_string();
-        environment.entry(DEFAULTS.into()).or_insert(settings);
+        environment.insert(HOME.into(), session_home(request).into_os_string());
         if let Some(url) = &request.agent.base_url {
             environment.insert(URL.into(), url.into());
         }
     }
 }
 
-fn settings_file(request: &SessionRequest) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.settings.json", request.files))
+fn session_home(request: &SessionRequest) -> PathBuf {
+    request.run_dir.join(format!("{}.home", request.files))
 }
 
 fn settings(allowance: Allowance, has_key: bool) -> Value {

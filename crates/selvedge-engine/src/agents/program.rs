@@ -32,7 +32,7 @@ pub(super) struct Launch {
     pub(super) stop: StopSignal,
     /// What is left of the session's wall time.
     pub(super) wall: Duration,
-    /// Files beside its output that the program writes itself; they are there.
+    /// Files and folders beside its output that the program writes itself; they exist.
     pub(super) opens: Vec<PathBuf>,
     /// Whether what it prints is carried out, so that its consumer sees every byte of it.
     pub(super) carried_out: bool,
@@ -108,7 +108,14 @@ pub(super) async fn run<C: Consumer + 'static>(
 /// Takes secrets out of a file that the program wrote itself.
 async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
     let whole = match tokio::fs::read(path).await {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::IsADirectory
+            ) =>
+        {
+            return Ok(());
+        }
         read => read?,
     };
     match redactor.bytes(&whole) {

@@ -96,6 +96,12 @@ impl<P: Program> Attempt<'_, P> {
                 };
             }
         }
+        if let Err(error) = self.program.prepare(self.request, allowance) {
+            return Tried {
+                outcome: program::cannot_write(&self.request.run_dir, &error),
+                in_vain: None,
+            };
+        }
         let mut environment = env::for_agent(&self.request.agent, &env::ours());
         self.program
             .environment(self.request, allowance, &mut environment);
@@ -124,6 +130,7 @@ impl<P: Program> Attempt<'_, P> {
         };
         let reader = |told| read_along(Arc::clone(&reading), told, watch);
         let ended = program::run(self.request, launch, reader, self.progress, &stop).await;
+        self.program.clean_up(self.request);
         let reading = locked(&reading);
         let (tokens, cost) = reading.spent(self.request);
         let by_cap = stop.is_cancelled() && !self.cancel.is_cancelled();

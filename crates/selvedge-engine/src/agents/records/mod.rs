@@ -17,6 +17,7 @@ mod tool;
 #[cfg(test)]
 pub(super) mod tests;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -61,7 +62,15 @@ pub(super) trait Program: Default + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Those of them that it writes itself.
+    /// Prepares what [`Program::files`] cannot express, before the program starts.
+    fn prepare(&self, _: &SessionRequest, _: Allowance) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Removes what [`Program::prepare`] made, after the program has ended.
+    fn clean_up(&self, _: &SessionRequest) {}
+
+    /// The files and folders among them that the program writes itself.
     fn writes(&self, _: &SessionRequest) -> Vec<PathBuf> {
         Vec::new()
     }
