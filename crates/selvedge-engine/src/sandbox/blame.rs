@@ -3,14 +3,18 @@
 //! that they made read-only or masked, named with the error that they give, and no network where
 //! there is none.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::model::Profile;
 
-use super::Walls;
+use super::{Walls, is_temporary};
 
 /// How much of the end of an output is looked at, in lines.
 const LINES: usize = 200;
+
+/// How many ends of a path are considered, for one that contains spaces or punctuation.
+const ENDS: usize = 40;
 
 const READ_ONLY: &[&str] = &[
     "Read-only file system",
@@ -55,7 +59,8 @@ pub(crate) fn blame(walls: &Walls, output: &str) -> Option<String> {
         if !read_only && !says(DENIED) {
             continue;
         }
-        if let Some(path) = paths_in(line).find(|path| walls.shuts(path, read_only)) {
+        let mut paths = paths_in(line).into_iter();
+        if let Some(path) = paths.find(|path| walls.shuts(path, read_only)) {
             return Some(format!(
                 "the sandbox shut {}; {}",
                 path.display(),
@@ -66,12 +71,36 @@ pub(crate) fn blame(walls: &Walls, output: &str) -> Option<String> {
     None
 }
 
-/// Absolute paths in a line of output.
-fn paths_in(line: &str) -> impl Iterator<Item = PathBuf> {
-    let ends = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
-    line.split(ends)
-        .filter(|word| word.starts_with('/') && word.len() > 1)
-        .map(PathBuf::from)
+/// Absolute paths in a line of output, one for each place at which one may begin. A path may contain
+/// spaces and punctuation, so of all places at which it may end the first counts that leads furthest
+/// into what exists.
+fn paths_in(line: &str) -> Vec<PathBuf> {
+    let is_end = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
+    let mut paths = Vec::new();
+    let mut before = ' ';
+    let mut covered = 0;
+    for (at, found) in line.char_indices() {
+        let begins = found == '/' && is_end(before) && at >= covered;
+        before = found;
+        let rest = &line[at..];
+        if !begins || rest.starts_with("//") {
+            continue;
+        }
+        let ends = rest.match_indices(is_end).map(|(end, _)| end);
+        let candidates = ends.chain([rest.len()]).take(ENDS).map(|end| &rest[..end]);
+        let best = candidates.min_by_key(|path| Reverse(existing_depth(Path::new(path))));
+        if let Some(path) = best.filter(|path| path.len() > 1) {
+            covered = at + path.len();
+            paths.push(PathBuf::from(path));
+        }
+    }
+    paths
+}
+
+/// How many components of a path exist.
+fn existing_depth(path: &Path) -> usize {
+    let there = path.ancestors().find(|it| it.exists());
+    there.map_or(0, |it| it.components().count())
 }
 
 impl Walls {
@@ -82,10 +111,16 @@ impl Walls {
         if path.starts_with(&own.workspace) || own.writable.iter().any(|it| path.starts_with(it)) {
             return false;
         }
-        if ["/dev", "/proc", "/sys", "/tmp", "/var/tmp"]
+        // Temporary files are the session's own, but for a home that lies among them.
+        let is_home = own
+            .places
+            .home
+            .as_ref()
+            .is_some_and(|home| path.starts_with(home));
+        let is_own = ["/dev", "/proc", "/sys"]
             .iter()
-            .any(|it| path.starts_with(it))
-        {
+            .any(|it| path.starts_with(it));
+        if is_own || (is_temporary(path) && !is_home) {
             return false;
         }
         let masked = own.places.masked().into_iter().chain([own.state.clone()]);
@@ -97,5 +132,34 @@ impl Walls {
             there.is_some_and(|it| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok());
         // Landlock gives another error than a mount does.
         writable && (read_only || own.backend == selvedge_core::model::Backend::Landlock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_may_contain_spaces_and_punctuation() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().canonicalize().unwrap().join("a b (c)");
+        std::fs::create_dir(&folder).unwrap();
+        let made = folder.join("made");
+        let shown = made.display();
+        for line in [
+            format!("touch: cannot touch '{shown}': Read-only file system"),
+            format!("attempt.sh: 1: cannot create {shown}: Read-only file system"),
+            format!("error: failed to write `{shown}` (os error 30)"),
+        ] {
+            assert_eq!(paths_in(&line), std::slice::from_ref(&made), "{line}");
+        }
+        assert_eq!(
+            paths_in("cp: /nowhere/at to /all/it: Permission denied"),
+            ["/nowhere/at", "/all/it"].map(PathBuf::from)
+        );
+        assert_eq!(
+            paths_in("see https://example.org/a or and/or"),
+            [] as [PathBuf; 0]
+        );
     }
 }
