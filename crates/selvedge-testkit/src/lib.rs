@@ -35,6 +35,7 @@
 mod browser;
 mod certificates;
 mod model_server;
+mod optional;
 mod postgres;
 mod scripted_acp;
 mod test_env;
@@ -43,6 +44,7 @@ mod watched;
 pub use browser::{Browser, Key, Tab};
 pub use certificates::Authority;
 pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
+pub use optional::is_available;
 pub use postgres::Postgres;
 pub use scripted_acp::ScriptedAcp;
 pub use test_env::{Child, Invocation, Output, Process, TestEnv};

@@ -39,6 +39,14 @@ pub struct Postgres {
 }
 
 impl Postgres {
+    /// Whether this machine has PostgreSQL's programs; a test that needs a server asks first, and ends
+    /// where they are missing.
+    #[must_use]
+    #[track_caller]
+    pub fn is_available() -> bool {
+        crate::is_available("PostgreSQL", &programs())
+    }
+
     /// The server that all tests of this process share.
     pub fn shared() -> &'static Self {
         SHARED.get_or_init(Self::start)
@@ -60,7 +68,7 @@ impl Postgres {
     }
 
     fn with(parent: &Path, durable: bool, authority: Option<&Authority>) -> Self {
-        let programs = programs();
+        let programs = programs().unwrap_or_else(|why| panic!("{why}"));
         let directory = tempfile::Builder::new()
             .prefix("selvedge-pg-")
             .tempdir_in(parent)
@@ -294,7 +302,7 @@ fn nobody() -> (u32, u32) {
 }
 
 /// The folder with the server's programs: on the path, or the newest of Debian's.
-fn programs() -> PathBuf {
+fn programs() -> Result<PathBuf, &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
@@ -307,8 +315,8 @@ fn programs() -> PathBuf {
             .all(|program| place.join(program).is_file())
     };
     let found = places.iter().find(complete).cloned();
-    found.expect(
-        "PostgreSQL's programs (initdb, pg_ctl, postgres, createdb, psql) are neither on the path nor in \
+    found.ok_or(
+        "its programs (initdb, pg_ctl, postgres, createdb, psql) are neither on the path nor in \
          /usr/lib/postgresql/*/bin: install Debian's `postgresql`",
     )
 }

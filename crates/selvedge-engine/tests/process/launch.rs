@@ -170,7 +170,7 @@ async fn there_is_no_terminal_to_take_over() {
 /// Whoever runs the tests may have handed down some; this test hands down one for sure.
 #[tokio::test]
 async fn no_descriptor_is_handed_down_but_the_three() {
-    let script = format!("exec {PROBE} fds-side 9</dev/null");
+    let script = format!("exec '{PROBE}' fds-side 9</dev/null");
     let ended = run(&shell(&script)).await;
     let text = String::from_utf8(ended.stdout.head).unwrap();
     // The fourth is that of the directory being listed.

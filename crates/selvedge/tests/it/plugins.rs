@@ -22,7 +22,7 @@ fn with_plugin(run: &str, more: &str) -> TestEnv {
 
 fn example(name: &str) -> String {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins");
-    examples.join(name).display().to_string()
+    format!("'{}'", examples.join(name).display())
 }
 
 fn verify(env: &TestEnv) -> (Output, Value) {

@@ -45,6 +45,9 @@ mod tests {
     /// What a server still had before it of a connection that was lost.
     #[tokio::test]
     async fn a_transaction_that_was_given_up_is_never_committed() {
+        if !Postgres::is_available() {
+            return;
+        }
         let address = Address::parse(&Postgres::shared().database(), None).unwrap();
         let connector = Connector::new(address).unwrap();
         let (mut lost, anew) = tokio::try_join!(connector.client(), connector.client()).unwrap();

@@ -9,6 +9,9 @@ async fn open(url: &str) -> Result<PostgresHub, HubStoreError> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_believed_by_its_certificate_alone() {
+    if !Postgres::is_available() {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let authority = Authority::certifying(&directory.path().join("known"), &["localhost"]);
     let stranger = Authority::certifying(&directory.path().join("stranger"), &["localhost"]);

@@ -130,6 +130,9 @@ fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
 
 #[test]
 fn the_same_on_a_database_server() {
+    if !Postgres::is_available() {
+        return;
+    }
     let database = Some(Postgres::shared().database());
     each_subtask_is_a_task(&Fleet::on(database, &format!("{AGENT}{LEARNS}")));
 }

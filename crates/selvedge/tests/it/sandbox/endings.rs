@@ -105,7 +105,9 @@ fn our_own_program_is_replaced(scene: &Scene) {
 /// Nobody is left to remove them: the next start does.
 #[test]
 fn temporary_files_whose_supervisor_was_killed_go_at_the_next_start() {
-    let scene = Scene::behind("landlock");
+    let Some(scene) = Scene::behind("landlock") else {
+        return;
+    };
     scene.env.write(
         "attempt.sh",
         "echo $TMPDIR > where; ln -s / $TMPDIR/link; mv where begun; sleep 600",

@@ -1,7 +1,7 @@
-//! The walls, through the real binary and on every backend. Every escape is a real attempt: what must
-//! not happen is looked for outside, and is not asked of whoever attempted it. bubblewrap or Landlock
-//! that is not there fails these tests and says what to install; where Podman is not there or can run
-//! nothing, or `DOCKER_HOST` names no service of Docker's, their tests say so and that they are skipped.
+//! The sandbox, through the real binary and on every backend. Every escape is a real attempt: what must
+//! not happen is looked for outside, and is not asked of whoever attempted it. Where bubblewrap, Landlock
+//! or Podman is missing, its tests report that they are skipped, and fail in CI; Docker is tried only
+//! where `DOCKER_HOST` names a service.
 
 mod asked;
 mod blame;
@@ -20,13 +20,17 @@ macro_rules! on_both {
         mod bubblewrap {
             $(#[test]
             fn $name() {
-                super::$name(&crate::sandbox::scene::Scene::behind("bubblewrap"));
+                if let Some(scene) = crate::sandbox::scene::Scene::behind("bubblewrap") {
+                    super::$name(&scene);
+                }
             })+
         }
         mod landlock {
             $(#[test]
             fn $name() {
-                super::$name(&crate::sandbox::scene::Scene::behind("landlock"));
+                if let Some(scene) = crate::sandbox::scene::Scene::behind("landlock") {
+                    super::$name(&scene);
+                }
             })+
         }
     };

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_testkit::TestEnv;
+use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use selvedge_testkit::{TestEnv, is_available};
 use serde_json::Value;
 
 use super::containers::Engine;
@@ -18,9 +19,31 @@ pub(crate) struct Scene {
     engine: Option<Engine>,
 }
 
+/// Why a backend cannot be used on this machine.
+fn probe(backend: &str) -> Result<(), String> {
+    if backend == "landlock" {
+        let rules = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(ABI::V1))
+            .and_then(Ruleset::create);
+        return rules.map(drop).map_err(|error| error.to_string());
+    }
+    let run = ["--ro-bind", "/", "/", "--unshare-pid", "--", "true"];
+    let tried = std::process::Command::new("bwrap").args(run).output();
+    let tried = tried.map_err(|error| format!("{error} (Debian: apt install bubblewrap)"))?;
+    let why = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
+    tried.status.success().then_some(()).ok_or(why)
+}
+
 impl Scene {
-    /// Not below the folder for temporary files, where a home usually is not.
-    pub(crate) fn behind(backend: &'static str) -> Self {
+    /// A sandbox by one backend; none where this machine has none by it, which is reported.
+    #[track_caller]
+    pub(crate) fn behind(backend: &'static str) -> Option<Self> {
+        is_available(backend, &probe(backend)).then(|| Self::create(backend))
+    }
+
+    /// With a backend that needs no probe (`none`, `auto`).
+    pub(crate) fn create(backend: &'static str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge")).behind(backend);
         env.repo();
@@ -43,17 +66,16 @@ impl Scene {
     }
 
     /// In a container; none where the engine can run none, which is said.
-    #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+    #[track_caller]
     pub(crate) fn in_container(engine: Engine) -> Option<Self> {
-        let settings = match engine.settings() {
-            Ok(settings) => settings,
-            Err(why) => {
-                let name = engine.name();
-                eprintln!("SKIPPED: {name} can run no container here: {why}");
-                return None;
-            }
-        };
-        let mut scene = Self::behind(engine.name());
+        let settings = engine.settings();
+        // No continuous integration of ours has a Docker service.
+        let is_left_out = matches!(engine, Engine::Docker) && settings.is_err();
+        if is_left_out || !is_available(engine.name(), &settings) {
+            return None;
+        }
+        let settings = settings.unwrap();
+        let mut scene = Self::create(engine.name());
         scene.engine = Some(engine);
         let path = scene.env.config().join("selvedge/config.toml");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
