@@ -51,7 +51,7 @@ Exit codes of `run`, `resume`, `demo` and `verify`:
   1 checks still fail                      6 budget         10 cancelled
   2 usage or configuration                 7 needs review   130, 143 interrupted: `selvedge resume`
   3 agent failed, or says it cannot        8 tampered
-  4 time limit";
+  4 time limit                             (output that cannot be written turns 0 into 9)";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

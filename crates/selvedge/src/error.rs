@@ -77,12 +77,12 @@ impl CliError {
     /// Prints it to standard error.
     pub(crate) fn print(&self) {
         if self.rendered {
-            anstream::eprintln!("{}", self.message);
+            errln!("{}", self.message);
         } else {
-            anstream::eprintln!("{} {}", style::error("error:"), plain(&self.message));
+            errln!("{} {}", style::error("error:"), plain(&self.message));
         }
         for hint in &self.hints {
-            anstream::eprintln!("  {} {}", style::dim("hint:"), plain(hint));
+            errln!("  {} {}", style::dim("hint:"), plain(hint));
         }
     }
 }

@@ -5,6 +5,9 @@
 //! program, the parsers that a hostile file may bring down, and the scripted agent that the demo and
 //! the tests use. Everything else is the command line in [`cli`], one file a command in [`commands`].
 
+#[macro_use]
+mod streams;
+
 mod attest;
 mod cli;
 mod commands;
@@ -31,6 +34,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use selvedge_core::model::exit_code;
 
+use self::streams::final_exit_code;
+
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
@@ -48,18 +53,23 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {
-            // A reader that has gone away is no error.
-            let _ = error.print();
-            return ExitCode::from(code_of(&error, &args));
+            let text = error.render();
+            if error.use_stderr() {
+                err!("{}", text.ansi());
+            } else {
+                out!("{}", text.ansi());
+            }
+            return ExitCode::from(final_exit_code(code_of(&error, &args)));
         }
     };
-    match commands::run(cli.command) {
-        Ok(code) => ExitCode::from(code),
+    let code = match commands::run(cli.command) {
+        Ok(code) => code,
         Err(error) => {
             error.print();
-            ExitCode::from(error.code)
+            error.code
         }
-    }
+    };
+    ExitCode::from(final_exit_code(code))
 }
 
 /// The exit code of a command line that cannot be understood. For a hook 2 would mean "hold the agent

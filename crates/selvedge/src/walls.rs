@@ -40,7 +40,7 @@ pub(crate) async fn raise(
         .filter(|_| spec.backend == Backend::Auto)
     {
         let why = one_line(why, 300);
-        anstream::eprintln!("no sandbox: agents and checks run with your own rights ({why})");
+        errln!("no sandbox: agents and checks run with your own rights ({why})");
     }
     Ok(raised)
 }

@@ -73,7 +73,7 @@ pub mod exit_code {
     pub const NEEDS_REVIEW: u8 = 7;
     /// Passed only by weakening the checks.
     pub const TAMPERED: u8 = 8;
-    /// Disk full, sandbox refused, checks could not start.
+    /// Disk full, sandbox refused, checks could not start, output that could not be written.
     pub const INFRASTRUCTURE: u8 = 9;
     /// Cancelled by a person or the hub.
     pub const CANCELLED: u8 = 10;

@@ -49,7 +49,7 @@ impl Asked {
                 ))
                 .hint("selvedge verify --since origin/main --tier 2 --task 'add a dark theme'"));
             }
-            anstream::eprintln!(
+            errln!(
                 "tier {tier} is configured, and only the checks are run: with --since REV and \
                  --task TEXT a judge can be shown what was changed, and what for"
             );
@@ -59,7 +59,7 @@ impl Asked {
         let Some(judging) = judging(tier, settings, &worker, dir, true)? else {
             return Ok(None);
         };
-        anstream::eprintln!("{}", who_judges(&judging));
+        errln!("{}", who_judges(&judging));
         Ok(Some(Self {
             judging,
             task: task.clone(),

@@ -39,9 +39,9 @@ fn keygen(path: &Path) -> Result<u8, CliError> {
                 .hint("a key is never written over another file")
         })?;
     }
-    anstream::println!("{}  keep it to yourself", path.display());
-    anstream::println!("{}  for those who check", beside.display());
-    anstream::println!("{}", public.id());
+    outln!("{}  keep it to yourself", path.display());
+    outln!("{}  for those who check", beside.display());
+    outln!("{}", public.id());
     Ok(exit_code::VERIFIED)
 }
 
@@ -89,30 +89,30 @@ fn tell(statement: &Statement, is_signed: bool) -> u8 {
     } else {
         style::bad(style::strong(outcome))
     };
-    anstream::println!("{outcome}: {reason}");
-    anstream::println!(
+    outln!("{outcome}: {reason}");
+    outln!(
         "  tree     {} ({})",
         stated.digest.git_tree,
         one_line(&stated.name, 200)
     );
-    anstream::println!("  at       {}", predicate.verified_at);
-    anstream::println!("  checks   {}", predicate.checks.len());
+    outln!("  at       {}", predicate.verified_at);
+    outln!("  checks   {}", predicate.checks.len());
     if let Some(run) = &predicate.run {
         let model = run.agent.model.as_deref().unwrap_or("model not known");
         let (agent, model) = (one_line(&run.agent.name, 60), one_line(model, 60));
-        anstream::println!("  agent    {agent} ({model}), run {}", run.run_id.short());
+        outln!("  agent    {agent} ({model}), run {}", run.run_id.short());
     }
     for path in &predicate.not_covered {
-        anstream::println!(
+        outln!(
             "  {} {}",
             style::warning("not covered:"),
             one_line(path, 200)
         );
     }
     if is_signed {
-        anstream::println!("  signed   by the given key");
+        outln!("  signed   by the given key");
     } else {
-        anstream::println!(
+        outln!(
             "  {}",
             style::warning("not signed: anybody can have written it")
         );
@@ -125,7 +125,7 @@ fn tell(statement: &Statement, is_signed: bool) -> u8 {
 }
 
 fn does_not_hold(why: &str) -> u8 {
-    anstream::eprintln!("{} {}", style::error("does not hold:"), one_line(why, 400));
+    errln!("{} {}", style::error("does not hold:"), one_line(why, 400));
     DOES_NOT_HOLD
 }
 

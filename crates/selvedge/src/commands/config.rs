@@ -10,14 +10,14 @@ use crate::output::json;
 
 pub(super) fn run(command: &ConfigCommand) -> Result<u8, CliError> {
     match command {
-        ConfigCommand::Default => anstream::print!("{DEFAULT_TOML}"),
+        ConfigCommand::Default => out!("{DEFAULT_TOML}"),
         ConfigCommand::Show { dir, json } => {
             let dir = directory(dir.as_deref())?;
             let resolved = settings(&dir, &Flags::default(), &environment())?.resolved;
             if *json {
                 json::print(&resolved.settings());
             } else {
-                anstream::print!("{}", resolved.to_toml());
+                out!("{}", resolved.to_toml());
             }
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
 }
 
 fn introduce(dir: &Path, agent: Option<&str>) {
-    let dim = |text: String| anstream::eprintln!("{}", style::dim(text));
+    let dim = |text: String| errln!("{}", style::dim(text));
     dim(format!(
         "a small repository with failing tests: {}",
         dir.display()
@@ -57,7 +57,7 @@ fn introduce(dir: &Path, agent: Option<&str>) {
         None => "the agent is scripted: no model, no cost; everything else is real".to_owned(),
         Some(agent) => format!("the agent is the real `{agent}`"),
     });
-    anstream::eprintln!("{} {}\n", style::strong("task:"), demo::TASK);
+    errln!("{} {}\n", style::strong("task:"), demo::TASK);
 }
 
 /// This very program in its hidden role as an agent, spoken to as Claude Code is.

@@ -11,6 +11,7 @@ use crate::cli::DigestArgs;
 use crate::error::CliError;
 use crate::output::json as out;
 use crate::secrets;
+use crate::streams::write_output;
 
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
@@ -37,9 +38,8 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     if args.json {
         out::print(&analysis);
     } else {
-        // A reader that has gone away is no error.
         let digest = analysis.render(Budget::tokens(args.tokens)).text;
-        let _ = writeln!(std::io::stdout().lock(), "{}", digest.trim_end());
+        write_output(format!("{}\n", digest.trim_end()).as_bytes());
     }
     Ok(exit_code::VERIFIED)
 }

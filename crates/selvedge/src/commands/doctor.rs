@@ -63,7 +63,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
         json::print(&findings);
     } else {
         for finding in &findings {
-            anstream::println!("{}", line(finding));
+            outln!("{}", line(finding));
         }
     }
     let sound = findings.iter().all(|finding| finding.ok != Some(false));

@@ -64,7 +64,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         json::print(&gone);
     } else {
         for Waste { what, path, bytes } in &gone.removed {
-            anstream::println!(
+            outln!(
                 "{what:<9} {:>9}  {}",
                 disk::readable(*bytes),
                 path.display()
@@ -76,7 +76,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
             "removed"
         };
         let count = counted(gone.removed.len() as u64, "thing");
-        anstream::println!("{count} {verb}, {}", disk::readable(gone.bytes));
+        outln!("{count} {verb}, {}", disk::readable(gone.bytes));
     }
     Ok(exit_code::VERIFIED)
 }

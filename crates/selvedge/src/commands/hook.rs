@@ -14,6 +14,7 @@ use crate::error::CliError;
 use crate::hook::{Answer, Found, Memory, Stop, answer};
 use crate::local::Home;
 use crate::output::json::{self, Machine};
+use crate::streams::output_failed;
 
 /// Exits with this when the hook itself fails: shown to the person, and the agent stops.
 const HOOK_FAILED: u8 = 1;
@@ -27,7 +28,7 @@ pub(super) fn run(command: &HookCommand) -> u8 {
     match claude_stop(args) {
         Ok(answer) => {
             json::print(&answer);
-            0
+            if output_failed() { HOOK_FAILED } else { 0 }
         }
         Err(error) => {
             error.print();

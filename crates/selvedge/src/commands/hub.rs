@@ -23,6 +23,7 @@ use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::local::Home;
 use crate::secrets::{self, Redacting};
+use crate::streams::print_output;
 
 /// Whose everything is as long as there are no others.
 const TENANT: &str = "default";
@@ -49,6 +50,8 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         .with_writer(move || Redacting::new(std::io::stderr(), redactor.clone()))
         .with_max_level(LEVEL)
         .with_target(false)
+        // A line that cannot be written is lost; there is nowhere to complain.
+        .log_internal_errors(false)
         .init();
     runtime()?.block_on(serve(args, settings, tls))
 }
@@ -70,7 +73,7 @@ async fn serve(
     let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
     let running = run(&hub, app(&hub).merge(dashboard(&hub)), listener, tls);
-    anstream::println!("listening on {scheme}://{at}");
+    outln!("listening on {scheme}://{at}");
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
     tokio::select! {
@@ -156,7 +159,12 @@ async fn first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliEr
         }
     }
     notice("the administrator's token, shown this once:");
-    anstream::println!("{}", minted.secret);
+    if !print_output(format_args!("{}\n", minted.secret)) {
+        return Err(CliError::infrastructure(
+            "the administrator's token could not be shown, so nobody has it",
+        )
+        .hint("remove the new database, then start with --admin-token-file FILE"));
+    }
     Ok(())
 }
 

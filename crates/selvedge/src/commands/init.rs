@@ -28,7 +28,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let proposals = init::detect(&dir);
     if proposals.is_empty() {
-        anstream::eprintln!("no check was found by looking at the repository");
+        errln!("no check was found by looking at the repository");
     }
     let limit = Duration::from_secs(args.try_timeout);
     // Only a person's own settings count: the repository's file is about to be written anew.
@@ -43,11 +43,11 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         }
     }));
     if args.dry_run {
-        anstream::print!("{}", init::document(&tried));
+        out!("{}", init::document(&tried));
         return Ok(exit_code::VERIFIED);
     }
     let written = init::write(&dir, &tried, args.force).map_err(CliError::usage)?;
-    anstream::println!("wrote {}", written.display());
+    outln!("wrote {}", written.display());
     say_what_next(&tried);
     Ok(exit_code::VERIFIED)
 }
@@ -81,7 +81,7 @@ fn say_what_next(tried: &[Tried]) {
         |tried: &&Tried| matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. });
     if tried.iter().any(|tried| fails(&tried)) {
         let said = "some checks fail today: mend them or take them out, or no work will verify";
-        anstream::println!("{} {said}", style::warning("note:"));
+        outln!("{} {said}", style::warning("note:"));
     }
-    anstream::println!("next: selvedge run \"what is to be done\"");
+    outln!("next: selvedge run \"what is to be done\"");
 }

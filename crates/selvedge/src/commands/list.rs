@@ -32,10 +32,8 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
     match args.format {
         Format::Json => json::print(&runs),
         Format::Jsonl => runs.iter().for_each(json::print),
-        Format::Human if runs.is_empty() => anstream::println!("no runs"),
-        Format::Human => runs
-            .iter()
-            .for_each(|run| anstream::println!("{}", line(run))),
+        Format::Human if runs.is_empty() => outln!("no runs"),
+        Format::Human => runs.iter().for_each(|run| outln!("{}", line(run))),
     }
     Ok(exit_code::VERIFIED)
 }

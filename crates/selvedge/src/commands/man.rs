@@ -5,20 +5,19 @@ use selvedge_core::model::exit_code;
 
 use crate::cli::Cli;
 use crate::error::CliError;
+use crate::streams::write_output;
 
 pub(super) fn page() -> Result<u8, CliError> {
     let page = clap_mangen::Man::new(Cli::command());
-    page.render(&mut std::io::stdout().lock())
-        .map_err(CliError::infrastructure)?;
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(CliError::infrastructure)?;
+    write_output(&text);
     Ok(exit_code::VERIFIED)
 }
 
 pub(super) fn completions(shell: clap_complete::Shell) -> u8 {
-    clap_complete::generate(
-        shell,
-        &mut Cli::command(),
-        "selvedge",
-        &mut std::io::stdout().lock(),
-    );
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "selvedge", &mut script);
+    write_output(&script);
     exit_code::VERIFIED
 }

@@ -111,7 +111,7 @@ fn settings(
         error @ SettingsError::Unreadable { .. } => CliError::usage(error),
     })?;
     for warning in &settings.resolved.warnings {
-        anstream::eprintln!("{}", settings::render(warning, Severity::Warning, styled));
+        errln!("{}", settings::render(warning, Severity::Warning, styled));
     }
     Ok(settings)
 }
@@ -130,5 +130,5 @@ fn workspace(settings: &Settings, dir: &Path) -> PathBuf {
 
 /// Something that the person should know before it begins.
 pub(crate) fn notice(text: &str) {
-    anstream::eprintln!("{} {text}", style::warning("note:"));
+    errln!("{} {text}", style::warning("note:"));
 }

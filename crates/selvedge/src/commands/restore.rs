@@ -33,16 +33,16 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     let restored = workspace.restore(&tree).map_err(refused)?;
     let (changed, removed) = (restored.changed.len(), restored.removed.len());
     if changed + removed == 0 {
-        anstream::println!("{} holds that tree already", dir.display());
+        outln!("{} holds that tree already", dir.display());
         return Ok(exit_code::VERIFIED);
     }
-    anstream::println!(
+    outln!(
         "{}: {} put back, {} removed",
         dir.display(),
         counted(changed as u64, "file"),
         counted(removed as u64, "file"),
     );
-    anstream::println!(
+    outln!(
         "what stood there is kept: selvedge restore {} --tree {}",
         run_id.short(),
         restored.kept_back.as_str()

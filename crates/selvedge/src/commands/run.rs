@@ -65,7 +65,7 @@ fn begin(
     let in_git = is_in_git(home, &dir)?;
     let say = |agent: &str, notices: &[String]| {
         for said in settings.set_by_repository(agent) {
-            anstream::eprintln!("{}", render(&said, Severity::Note, false));
+            errln!("{}", render(&said, Severity::Note, false));
         }
         for text in notices {
             notice(text);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use anstream::adapter::strip_str;
@@ -19,6 +19,7 @@ use crate::error::CliError;
 use crate::local::{Home, results};
 use crate::output::story::{self, Detail};
 use crate::output::{self, Format, json, plain};
+use crate::streams::write_output;
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let environment = environment();
@@ -90,12 +91,12 @@ fn of_run(args: &ShowArgs, home: &Home, run: &Run, unknown: &[String]) -> Result
         prompt: args.prompt,
     };
     match args.format {
-        Format::Human => anstream::print!("{}", story::human(run, detail)),
+        Format::Human => out!("{}", story::human(run, detail)),
         Format::Json | Format::Jsonl => json::print(&story::machine(run, detail)),
     }
     if !unknown.is_empty() {
         let unknown = unknown.join(", ");
-        anstream::eprintln!(
+        errln!(
             "events of a later release are not shown: {}",
             plain(&unknown)
         );
@@ -113,7 +114,7 @@ fn of_plan(
         return Err(error.hint("name one of those: `selvedge show RUN` without more lists them"));
     }
     match args.format {
-        Format::Human => anstream::print!("{}", output::plan::story(plan, runs)),
+        Format::Human => out!("{}", output::plan::story(plan, runs)),
         Format::Json | Format::Jsonl => json::print(&plan.result(runs)),
     }
     Ok(exit_code::VERIFIED)
@@ -179,7 +180,7 @@ fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliErro
     let diff = compare().map_err(CliError::infrastructure)?;
     print_bytes(&diff.bytes);
     if diff.truncated {
-        anstream::eprintln!("the diff goes on: only its first part is shown");
+        errln!("the diff goes on: only its first part is shown");
     }
     Ok(exit_code::VERIFIED)
 }
@@ -226,10 +227,9 @@ fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
 /// Prints foreign bytes: as they are for programs, harmless for a terminal. `false` when the reader
 /// has seen enough.
 pub(super) fn print_bytes(bytes: &[u8]) -> bool {
-    let mut out = std::io::stdout().lock();
-    if out.is_terminal() {
+    if std::io::stdout().is_terminal() {
         let text = plain(&String::from_utf8_lossy(bytes));
-        return out.write_all(text.as_bytes()).is_ok();
+        return write_output(text.as_bytes());
     }
-    out.write_all(bytes).is_ok()
+    write_output(bytes)
 }

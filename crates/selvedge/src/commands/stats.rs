@@ -29,7 +29,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
 fn tell(format: Format, figures: &Figures) -> u8 {
     match format {
         Format::Json | Format::Jsonl => json::print(figures),
-        Format::Human => anstream::print!("{}", human(figures)),
+        Format::Human => out!("{}", human(figures)),
     }
     exit_code::VERIFIED
 }

@@ -58,7 +58,7 @@ async fn serve(args: &UiArgs, home: Home) -> Result<u8, CliError> {
 /// Prints a link.
 fn say(format: Format, link: &str) {
     match format {
-        Format::Human => anstream::println!("open {link}\n(it works once; Ctrl-C ends the page)"),
+        Format::Human => outln!("open {link}\n(it works once; Ctrl-C ends the page)"),
         Format::Json | Format::Jsonl => json::print(&json!({ "link": link })),
     }
 }

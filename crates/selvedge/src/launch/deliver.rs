@@ -164,5 +164,5 @@ fn named(paths: &[String]) -> String {
 }
 
 fn say(text: &str) {
-    anstream::eprintln!("{} {text}", style::strong("work:"));
+    errln!("{} {text}", style::strong("work:"));
 }

@@ -98,7 +98,7 @@ impl Attestation {
         let Some(judged) = judged else { return code };
         if self.subject(home, dir).ok().flatten().as_ref() != Some(&judged) {
             let said = "the checks changed the tree: the attestation is of what they judged";
-            anstream::eprintln!("{} {said}", style::warning("note:"));
+            errln!("{} {said}", style::warning("note:"));
         }
         self.write(
             code,

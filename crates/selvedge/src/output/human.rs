@@ -54,8 +54,7 @@ impl<'a> Human<'a> {
 
     /// A line that stays.
     pub(super) fn say(&self, line: impl AsRef<str>) {
-        self.spinner()
-            .suspend(|| anstream::eprintln!("{}", line.as_ref()));
+        self.spinner().suspend(|| errln!("{}", line.as_ref()));
     }
 
     /// Something begins that takes time.

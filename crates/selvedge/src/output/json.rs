@@ -2,7 +2,6 @@
 //! whole, so that a reader never sees half an object.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Envelope, RunId, RunResult};
@@ -12,6 +11,7 @@ use selvedge_engine::activity::{Activity, Progress};
 use serde::Serialize;
 
 use super::Watch;
+use crate::streams::write_output;
 
 /// Watches a run for `--format json` and `--format jsonl`.
 pub(crate) struct Machine {
@@ -53,11 +53,10 @@ impl Watch for Machine {
     }
 }
 
-/// One object on a line of standard output. A reader that has gone away is no error.
+/// One object on a line of standard output.
 pub(crate) fn print(object: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(object) {
         line.push(b'\n');
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(&line).and_then(|()| out.flush());
+        write_output(&line);
     }
 }

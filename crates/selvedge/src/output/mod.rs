@@ -84,8 +84,8 @@ impl From<Format> for Output {
 /// The last word for people: on standard output, unless a report has that to itself.
 pub(crate) fn last_word(reports: &Reports, text: &str) {
     if reports.own_stdout() {
-        anstream::eprint!("{text}");
+        err!("{text}");
     } else {
-        anstream::print!("{text}");
+        out!("{text}");
     }
 }

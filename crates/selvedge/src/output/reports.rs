@@ -14,6 +14,7 @@ use super::{Attestation, Format, file};
 use crate::cli::{Host, ReportArgs};
 use crate::error::CliError;
 use crate::local::Home;
+use crate::streams::write_output;
 
 /// Where GitHub wants the summary of a step.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -201,9 +202,9 @@ pub(super) fn write(target: &Target, text: &[u8]) -> Result<(), String> {
         Target::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
         Target::EndOf(path) => file::append(path, text).map_err(|error| failed(path, error)),
         Target::Stdout => {
-            let mut out = std::io::stdout().lock();
-            let written = out.write_all(text).and_then(|()| out.flush());
-            written.map_err(|error| format!("to standard output: {error}"))
+            // What goes wrong there is reported there.
+            write_output(text);
+            Ok(())
         }
         Target::Stderr => {
             let written = std::io::stderr().lock().write_all(text);

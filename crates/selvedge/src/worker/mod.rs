@@ -62,7 +62,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A line for whoever looks at the worker's log.
 fn say(line: &str) {
-    anstream::eprintln!("{}", plain(line));
+    errln!("{}", plain(line));
 }
 
 /// Works until it is told to leave.
@@ -70,7 +70,7 @@ pub(crate) fn run(work: Work) -> Result<u8, CliError> {
     let hub = Hub::new(&work.account)?;
     if hub.is_in_clear() {
         let note = style::warning("note:");
-        anstream::eprintln!("{note} the token crosses the network in clear: use https");
+        errln!("{note} the token crosses the network in clear: use https");
     }
     let mut folder = DirBuilder::new();
     let made = folder.recursive(true).mode(0o700).create(&work.workdir);

@@ -36,6 +36,7 @@ mod retries;
 mod sandbox;
 mod since;
 mod stage;
+mod streams;
 mod survivors;
 mod syntax;
 mod tool_calls;

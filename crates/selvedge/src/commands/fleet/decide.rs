@@ -32,7 +32,7 @@ pub(super) async fn retry(hub: &Hub, args: &RetryArgs) -> Result<u8, CliError> {
         return follow::follow(hub, answer.task_id, &Output::from(args.format)).await;
     }
     match args.format {
-        Format::Human => anstream::println!(
+        Format::Human => outln!(
             "{}: {} (made from {})\n  {} selvedge watch {}",
             answer.state.as_str(),
             answer.task_id,
@@ -67,7 +67,7 @@ pub(super) async fn review(hub: &Hub, args: &ReviewArgs) -> Result<u8, CliError>
 
 fn say(row: &TaskRow, format: Format) {
     match format {
-        Format::Human => anstream::println!("{}: task {}", row.state.as_str(), row.task_id),
+        Format::Human => outln!("{}: task {}", row.state.as_str(), row.task_id),
         Format::Json | Format::Jsonl => json::print(row),
     }
 }

@@ -92,7 +92,7 @@ impl Follower<'_> {
                     if self.output.format == Format::Human {
                         let news = plan::news(&self.standing, &row);
                         for line in news {
-                            anstream::eprintln!("{line}");
+                            errln!("{line}");
                         }
                     }
                     self.standing = *row;
@@ -137,7 +137,7 @@ impl Follower<'_> {
         }
         self.said.clone_from(&word);
         let id = short(self.standing.task_id);
-        anstream::eprintln!(
+        errln!(
             "{}",
             style::dim(format!("task {id} {}", crate::output::plain(&word)))
         );
@@ -153,7 +153,7 @@ impl Follower<'_> {
             watch.run_over(run);
         } else if !self.standing.subtasks.is_empty() {
             match self.output.format {
-                Format::Human => anstream::print!("\n{}", plan::story(&self.standing)),
+                Format::Human => out!("\n{}", plan::story(&self.standing)),
                 _ => json::print(&plan::result(hub, &self.standing).await?),
             }
             return Ok(self.standing.plan_outcome().exit_code());
@@ -165,7 +165,7 @@ impl Follower<'_> {
                 .clone()
                 .or(self.standing.cancel_reason.clone());
             let reason = reason.map(|it| format!(": {}", crate::output::plain(&it)));
-            anstream::println!("\n{}{}", style::bad(word), reason.unwrap_or_default());
+            outln!("\n{}{}", style::bad(word), reason.unwrap_or_default());
         } else {
             let result: Result<serde_json::Value, _> =
                 hub.get(&format!("/tasks/{task}/result"), &[]).await;

@@ -37,10 +37,8 @@ pub(super) async fn list(hub: &Hub, args: &ListArgs) -> Result<u8, CliError> {
     match args.format {
         Format::Json => print::print(&rows.iter().map(summary).collect::<Vec<_>>()),
         Format::Jsonl => rows.iter().for_each(|row| print::print(&summary(row))),
-        Format::Human if rows.is_empty() => anstream::println!("no tasks"),
-        Format::Human => rows
-            .iter()
-            .for_each(|row| anstream::println!("{}", line(row))),
+        Format::Human if rows.is_empty() => outln!("no tasks"),
+        Format::Human => rows.iter().for_each(|row| outln!("{}", line(row))),
     }
     Ok(exit_code::VERIFIED)
 }
@@ -99,16 +97,16 @@ pub(super) async fn show(hub: &Hub, args: &ShowArgs) -> Result<u8, CliError> {
     let row = row(hub, task).await?;
     if !row.subtasks.is_empty() {
         match args.format {
-            Format::Human => anstream::print!("{}\n{}", line(&row), plan::story(&row)),
+            Format::Human => out!("{}\n{}", line(&row), plan::story(&row)),
             Format::Json | Format::Jsonl => print::print(&plan::result(hub, &row).await?),
         }
         return Ok(exit_code::VERIFIED);
     }
     match args.format {
         Format::Human => {
-            anstream::println!("{}", line(&row));
+            outln!("{}", line(&row));
             for said in row.reason.iter().chain(&row.unplaceable) {
-                anstream::println!("  {}", plain(said));
+                outln!("  {}", plain(said));
             }
         }
         Format::Json | Format::Jsonl => print::print(&row),
@@ -138,7 +136,7 @@ async fn of_run(hub: &Hub, args: &ShowArgs, task: TaskId, run: &Run) -> Result<u
         prompt: args.prompt,
     };
     match args.format {
-        Format::Human => anstream::print!("{}", story::human(run, detail)),
+        Format::Human => out!("{}", story::human(run, detail)),
         Format::Json | Format::Jsonl => print::print(&story::machine(run, detail)),
     }
     Ok(exit_code::VERIFIED)
@@ -165,11 +163,11 @@ pub(super) async fn workers(hub: &Hub, args: &WorkersArgs) -> Result<u8, CliErro
     match args.format {
         Format::Json => print::print(&page.workers),
         Format::Jsonl => page.workers.iter().for_each(print::print),
-        Format::Human if page.workers.is_empty() => anstream::println!("no workers"),
+        Format::Human if page.workers.is_empty() => outln!("no workers"),
         Format::Human => page
             .workers
             .iter()
-            .for_each(|worker| anstream::println!("{}", worker_line(worker))),
+            .for_each(|worker| outln!("{}", worker_line(worker))),
     }
     Ok(exit_code::VERIFIED)
 }

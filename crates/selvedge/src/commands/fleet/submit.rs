@@ -40,7 +40,7 @@ pub(super) async fn submit(hub: &Hub, args: &SubmitArgs) -> Result<u8, CliError>
         Format::Human => {
             warn(&answer);
             let again = if answer.repeated { " (again)" } else { "" };
-            anstream::println!(
+            outln!(
                 "{}{again}: {}\n  {} selvedge watch {}",
                 answer.state.as_str(),
                 answer.task_id,
@@ -213,5 +213,5 @@ fn warn(answer: &SubmitAnswer) {
 /// Where to find it again, for people who watch.
 fn said(answer: &SubmitAnswer) {
     warn(answer);
-    anstream::eprintln!("{}", style::dim(format!("task {}", answer.task_id)));
+    errln!("{}", style::dim(format!("task {}", answer.task_id)));
 }

@@ -13,6 +13,7 @@ use crate::cli::{ScopeWord, TokensArgs, TokensCommand};
 use crate::error::CliError;
 use crate::fleet::Hub;
 use crate::output::{Format, json, one_line, style};
+use crate::streams::output_failed;
 
 pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError> {
     match &args.command {
@@ -42,7 +43,7 @@ pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError>
             }
             hub.delete(&format!("/tokens/{id}")).await?;
             if args.format == Format::Human {
-                anstream::println!("revoked: {id}");
+                outln!("revoked: {id}");
             }
             Ok(exit_code::VERIFIED)
         }
@@ -54,10 +55,7 @@ async fn list(hub: &Hub, format: Format) -> Result<u8, CliError> {
     match format {
         Format::Json => json::print(&page.tokens),
         Format::Jsonl => page.tokens.iter().for_each(json::print),
-        Format::Human => page
-            .tokens
-            .iter()
-            .for_each(|row| anstream::println!("{}", line(row))),
+        Format::Human => page.tokens.iter().for_each(|row| outln!("{}", line(row))),
     }
     Ok(exit_code::VERIFIED)
 }
@@ -101,12 +99,20 @@ fn say(issued: &IssuedToken, out: Option<&Path>, format: Format) -> Result<u8, C
         })?;
     }
     match (format, out) {
-        (Format::Human, None) => anstream::println!("{}", issued.token),
+        (Format::Human, None) => outln!("{}", issued.token),
         (Format::Human, Some(path)) => {
-            anstream::println!("{}: in {}", issued.row.id, path.display());
+            outln!("{}: in {}", issued.row.id, path.display());
         }
         (_, None) => json::print(issued),
         (_, Some(_)) => json::print(&issued.row),
+    }
+    if out.is_none() && output_failed() {
+        let id = &issued.row.id;
+        return Err(
+            CliError::infrastructure("the token was made and could not be shown").hint(format!(
+                "selvedge tokens revoke {id}, then make another with --out FILE"
+            )),
+        );
     }
     Ok(exit_code::VERIFIED)
 }

@@ -1,0 +1,90 @@
+//! Standard output and standard error: all that the program prints passes through here.
+//!
+//! A stream that cannot be written never stops what is being done: a run goes on, its journal keeps what was
+//! not shown. Standard output that fails is reported once on standard error and makes a success
+//! exit with [`exit_code::INFRASTRUCTURE`]. A reader that closed its end (`| head`) has seen enough: that
+//! is no error.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+use anstream::{AutoStream, ColorChoice};
+use selvedge_core::model::exit_code;
+
+use crate::error::CliError;
+
+/// The first error of standard output; nothing is written to it afterwards.
+static OUTPUT_ERROR: OnceLock<ErrorKind> = OnceLock::new();
+
+/// Prints to standard output, without styles where it is no terminal.
+macro_rules! out {
+    ($($text:tt)*) => {{ $crate::streams::print_output(format_args!($($text)*)); }};
+}
+
+/// Prints a line to standard output, without styles where it is no terminal.
+macro_rules! outln {
+    ($($text:tt)*) => {{ $crate::streams::print_output(format_args!("{}\n", format_args!($($text)*))); }};
+}
+
+/// Prints to standard error, without styles where it is no terminal.
+macro_rules! err {
+    ($($text:tt)*) => {{ $crate::streams::print_error(format_args!($($text)*)); }};
+}
+
+/// Prints a line to standard error, without styles where it is no terminal.
+macro_rules! errln {
+    ($($text:tt)*) => {{ $crate::streams::print_error(format_args!("{}\n", format_args!($($text)*))); }};
+}
+
+/// Writes bytes to standard output as they are. `false` where it takes no more.
+pub(crate) fn write_output(bytes: &[u8]) -> bool {
+    if OUTPUT_ERROR.get().is_some() {
+        return false;
+    }
+    let mut output = io::stdout().lock();
+    let written = output.write_all(bytes).and_then(|()| output.flush());
+    drop(output);
+    let Err(error) = written else { return true };
+    if OUTPUT_ERROR.set(error.kind()).is_ok() && error.kind() != ErrorKind::BrokenPipe {
+        CliError::infrastructure(format!("cannot write to standard output: {error}"))
+            .hint("free space there or write elsewhere; runs are recorded all the same: selvedge show")
+            .print();
+    }
+    false
+}
+
+/// The way of [`out!`] and [`outln!`].
+pub(crate) fn print_output(text: Arguments<'_>) -> bool {
+    let choice = AutoStream::choice(&io::stdout());
+    write_output(&rendered(choice, text))
+}
+
+/// The way of [`err!`] and [`errln!`]. What cannot be written is lost: there is nowhere to report it.
+pub(crate) fn print_error(text: Arguments<'_>) {
+    let choice = AutoStream::choice(&io::stderr());
+    let _ = io::stderr().lock().write_all(&rendered(choice, text));
+}
+
+/// Whether standard output failed, other than by a reader that has gone away.
+pub(crate) fn output_failed() -> bool {
+    OUTPUT_ERROR
+        .get()
+        .is_some_and(|kind| *kind != ErrorKind::BrokenPipe)
+}
+
+/// The exit code of a command that came to `code`: no success where its output could not be written.
+pub(crate) fn final_exit_code(code: u8) -> u8 {
+    if code == exit_code::VERIFIED && output_failed() {
+        exit_code::INFRASTRUCTURE
+    } else {
+        code
+    }
+}
+
+fn rendered(choice: ColorChoice, text: Arguments<'_>) -> Vec<u8> {
+    let mut stream = AutoStream::new(Vec::new(), choice);
+    // Memory takes everything.
+    let _ = stream.write_fmt(text);
+    stream.into_inner()
+}

@@ -1,0 +1,157 @@
+//! Standard output that cannot be written, or is no longer read.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, stage};
+
+/// A device whose disk is always full.
+const FULL: &str = "/dev/full";
+
+/// Runs the program with its streams redirected by a shell.
+fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> Output {
+    let script = format!("\"$0\" \"$@\" {redirection}");
+    let shell = env.command("sh").args(["-c", &script]);
+    shell
+        .arg(env!("CARGO_BIN_EXE_selvedge"))
+        .args(args)
+        .stdin("error: it broke\n")
+        .run()
+}
+
+fn full(env: &TestEnv, args: &[&str]) -> Output {
+    let out = redirected(env, args, &format!("> {FULL}"));
+    let said = &out.stderr;
+    assert!(
+        said.contains("cannot write to standard output"),
+        "{args:?}: {said}"
+    );
+    assert!(!said.contains("panicked"), "{args:?}: {said}");
+    out
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_every_command() {
+    if !std::path::Path::new(FULL).exists() {
+        eprintln!("skipped: there is no {FULL}");
+        return;
+    }
+    let env = stage();
+    let agent = agent(&env, "echo good > out; echo done");
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "grep -q good out",
+    ];
+    env.selvedge(run).run().assert_code(0);
+    for args in [
+        &["list"][..],
+        &["list", "--format", "json"],
+        &["show"],
+        &["show", "--format", "json"],
+        &["show", "--format", "jsonl"],
+        &["show", "--diff"],
+        &["show", "--junit", "-"],
+        &["show", "--attempt", "1", "--transcript"],
+        &["stats"],
+        &["digest"],
+        &["digest", "--json"],
+        &["config", "show"],
+        &["config", "default"],
+        &["completions", "bash"],
+        &["man"],
+        &["doctor"],
+        &["init", "--dry-run"],
+        &["gc", "--dry-run"],
+        &["verify", "--check", "true"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        // A command that failed anyway keeps its own code.
+        let own = redirected(&env, args, "").code;
+        let expected = if own == 0 { 9 } else { own };
+        assert_eq!(full(&env, args).code, expected, "{args:?}");
+    }
+}
+
+/// The journal is the truth: the run goes on to its end, and its verdict can be read afterwards.
+#[test]
+fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
+    if !std::path::Path::new(FULL).exists() {
+        eprintln!("skipped: there is no {FULL}");
+        return;
+    }
+    for format in ["human", "json", "jsonl"] {
+        let env = stage();
+        let agent = agent(
+            &env,
+            "case \"$SELVEDGE_RUN_NUMBER\" in 1) echo bad ;; *) echo good ;; esac > out",
+        );
+        let check = "grep -q good out";
+        let run = [
+            "run",
+            "x",
+            "--agent-cmd",
+            &agent,
+            "--check",
+            check,
+            "--format",
+            format,
+        ];
+        full(&env, &run).assert_code(9);
+        let told = env.selvedge(["show", "--format", "json"]).run().json();
+        assert_eq!(told["result"]["outcome"], "verified", "{format}");
+        assert_eq!(told["result"]["verification_attempts"], 2, "{format}");
+        // A verdict that is no success keeps its own code.
+        let fails = [
+            "run",
+            "x",
+            "--agent-cmd",
+            &agent,
+            "--check",
+            "false",
+            "--retries",
+            "0",
+        ];
+        full(&env, &[&fails[..], &["--format", format]].concat()).assert_code(1);
+        // Progress that nobody can be shown takes nothing from the verdict.
+        redirected(&env, &run, &format!("2> {FULL}")).assert_code(0);
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let env = stage();
+    let agent = agent(&env, "echo good > out; echo done");
+    let run = [
+        "run",
+        "x",
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "grep -q good out",
+    ];
+    env.selvedge(run).run().assert_code(0);
+    for args in [
+        &["config", "default"][..],
+        &["list"],
+        &["show", "--format", "jsonl"],
+        &["completions", "bash"],
+        &["man"],
+        &["--help"],
+        &run,
+    ] {
+        // The only reader of the pipe is gone before the program starts.
+        let closed = "mkfifo ../p && exec 5<>../p && exec 6>../p && exec 5>&- && rm ../p";
+        let script = format!("{closed} && \"$0\" \"$@\" >&6");
+        let shell = env.command("sh").args(["-c", &script]);
+        let out = shell.arg(env!("CARGO_BIN_EXE_selvedge")).args(args).run();
+        out.assert_code(0);
+        for word in ["cannot write", "panicked"] {
+            assert!(!out.stderr.contains(word), "{args:?}: {}", out.stderr);
+        }
+    }
+}
