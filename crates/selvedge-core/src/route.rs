@@ -14,6 +14,9 @@ use crate::model::{AgentKind, AgentSpec, ComplexityTier, Task};
 /// The built-in agent that runs the task's own command.
 pub const SHELL: &str = "shell";
 
+/// What older clients call the shell in `routing_decision.target_type`.
+const SHELL_OF_OLDER_CLIENTS: &str = "sidecar";
+
 /// Why no agent could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
@@ -38,28 +41,37 @@ fn did_you_mean(nearest: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Chooses the agent. In this order: the task's `agent`, its `routing_decision`, the shell for a
-/// `trivial` task (or one without a description) that has a `command`, `default`.
+/// The agents that a task names, each with the field that names it; the first one decides. Every
+/// reader of these fields goes through here: it knows the words of older clients.
+pub fn named_agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
+    let agent = task.agent.as_deref().map(|name| ("agent", name.trim()));
+    let decision = task.routing_decision.as_ref();
+    let decision = decision.map(|decision| {
+        let name = match decision.target_type.trim() {
+            SHELL_OF_OLDER_CLIENTS => SHELL,
+            name => name,
+        };
+        ("routing_decision.target_type", name)
+    });
+    let named = [agent, decision].into_iter().flatten();
+    named.filter(|(_, name)| !name.is_empty())
+}
+
+/// The agent that a task goes to; `None` for the default one. In this order: the task's `agent`, its
+/// `routing_decision`, the shell for a `trivial` task (or one without a description) that has a
+/// `command`.
+pub fn requested_agent(task: &Task) -> Option<&str> {
+    let named = named_agents(task).map(|(_, name)| name).next();
+    named.or_else(|| is_for_the_shell(task).then_some(SHELL))
+}
+
+/// Chooses the agent: the one that the task goes to, or else `default`.
 pub fn route(
     task: &Task,
     agents: &BTreeMap<String, AgentSpec>,
     default: &str,
 ) -> Result<AgentSpec, RouteError> {
-    let named = task.agent.as_deref();
-    let decided = task
-        .routing_decision
-        .as_ref()
-        .map(|decision| decision.target_type.as_str());
-    let wanted = [named, decided]
-        .into_iter()
-        .flatten()
-        .map(str::trim)
-        .find(|name| !name.is_empty());
-    let name = match wanted {
-        Some(name) => name,
-        None if is_for_the_shell(task) => SHELL,
-        None => default,
-    };
+    let name = requested_agent(task).unwrap_or(default);
     match find(name, agents) {
         Some(agent) if agent.kind == AgentKind::Shell => with_command(agent, task),
         Some(agent) => Ok(agent),
@@ -199,6 +211,9 @@ mod tests {
         };
         check(&nothing_else, SHELL);
         check(&decided("ollama", &trivial), "ollama");
+        let described_command = described(None, Some("make"));
+        check(&decided("sidecar", &described_command), SHELL);
+        check(&decided(" sidecar ", &described_command), SHELL);
         check(&decided(" ", &trivial), SHELL);
         let both = Task {
             agent: Some("aider".into()),

@@ -24,14 +24,11 @@ pub struct Defaults {
 impl Default for Defaults {
     fn default() -> Self {
         let built_in = AgentKind::ALL.map(|kind| kind.name().to_owned());
-        let mut agents = Vec::from(built_in);
-        // As the older design called the agent beside it.
-        agents.push("sidecar".to_owned());
         Self {
             max_verification_retries: 0,
             verification_tier: None,
             budget: None,
-            agents,
+            agents: Vec::from(built_in),
             checks: vec![
                 StepKind::Command,
                 StepKind::TestPasses,

@@ -2,10 +2,13 @@
 //! lenient as the older design was where it does not.
 
 mod subtasks;
+#[cfg(test)]
+mod tests;
 
 use selvedge_core::config::nearest;
 use selvedge_core::fleet::{FieldError, OWN_LABELS};
 use selvedge_core::model::{ComplexityTier, Task};
+use selvedge_core::route::{SHELL, named_agents, requested_agent};
 use serde_json::Value;
 
 use crate::problem::Refused;
@@ -17,6 +20,10 @@ const MOST_RETRIES: u64 = 5;
 const LONGEST: usize = 256 * 1024;
 /// Checks, labels, outputs of one task.
 const MOST: usize = 200;
+/// Unknown fields that a submission's answer names; beyond them it gives their number.
+const MOST_UNKNOWN: usize = 20;
+/// Characters of an unknown field's path in a warning.
+const LONGEST_PATH: usize = 100;
 
 /// A task that may be taken in, and what was changed about it.
 #[derive(Debug)]
@@ -46,13 +53,17 @@ pub(crate) fn task(body: &[u8], defaults: &Defaults) -> Result<Checked, Refused>
             cap(&field, retries, &mut warnings);
         }
     }
-    let mut task: Task = match serde_path_to_error::deserialize(value) {
+    let mut unknown = Vec::new();
+    let mut note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
+    let reader = serde_ignored::Deserializer::new(value, &mut note);
+    let mut task: Task = match serde_path_to_error::deserialize(reader) {
         Ok(task) => task,
         Err(error) => {
             let field = error.path().to_string();
             return Err(Refused::field(&field, error.into_inner().to_string()));
         }
     };
+    warnings.extend(unknown_fields(&unknown));
     check(&task, defaults, &mut errors);
     if !errors.is_empty() {
         return Err(Refused::fields(errors));
@@ -68,6 +79,24 @@ fn cap(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
         ));
         *retries = Value::from(MOST_RETRIES);
     }
+}
+
+/// Warns of fields at any depth that mean nothing: a misspelt cap must not go unnoticed.
+fn unknown_fields(paths: &[String]) -> Vec<String> {
+    let warning = |path: &String| {
+        // What may be absent has a `?` of its own in the path.
+        let path: String = path.replace(".?", "").chars().take(LONGEST_PATH).collect();
+        format!("{path}: unknown field, ignored")
+    };
+    let mut warnings: Vec<String> = paths.iter().take(MOST_UNKNOWN).map(warning).collect();
+    if let Some(more) = paths
+        .len()
+        .checked_sub(MOST_UNKNOWN)
+        .filter(|more| *more > 0)
+    {
+        warnings.push(format!("{more} more unknown fields, ignored"));
+    }
+    warnings
 }
 
 fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
@@ -87,11 +116,18 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             "says nothing: what is to be done?".to_owned(),
         );
     }
-    if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && named(task).is_none() {
+    let requested = requested_agent(task);
+    if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && requested.is_none() {
         // As the older design had it: the description of a trivial task is no command.
         wrong(
             "command",
             "a trivial task is run by the shell, and needs a `command`".to_owned(),
+        );
+    }
+    if requested == Some(SHELL) && !shell && task.subtasks.is_empty() {
+        wrong(
+            "command",
+            format!("the agent `{SHELL}` runs the task's `command`, which is missing or empty"),
         );
     }
     if task.part_of.is_some() {
@@ -100,8 +136,9 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
     if !task.subtasks.is_empty() {
         subtasks::check(task, defaults, &mut |field, detail| wrong(field, detail));
     }
-    for (field, name) in agents(task) {
-        if !defaults.agents.iter().any(|known| known == name) {
+    let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
+    for (field, name) in named_agents(task) {
+        if !is_allowed(name) {
             let known = defaults.agents.iter().map(String::as_str);
             let meant = nearest(name, known).map(|meant| format!(" (did you mean `{meant}`?)"));
             let all = defaults.agents.join(", ");
@@ -114,16 +151,12 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             );
         }
     }
-    let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
-    if task.complexity_tier == Some(ComplexityTier::Trivial)
-        && shell
-        && named(task).is_none()
-        && !is_allowed("shell")
-    {
+    let is_named = named_agents(task).next().is_some();
+    if requested == Some(SHELL) && !is_named && !is_allowed(SHELL) {
         let all = defaults.agents.join(", ");
         wrong(
             "command",
-            format!("would be run by the agent `shell`; allowed are {all}"),
+            format!("would be run by the agent `{SHELL}`; allowed are {all}"),
         );
     }
     if task
@@ -186,154 +219,15 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The agent that a task names: first its own word, then the older design's.
-pub(crate) fn named(task: &Task) -> Option<&str> {
-    agents(task).map(|(_, name)| name).next()
-}
-
-fn agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
-    let own = task.agent.as_deref().map(|name| ("agent", name));
-    let decided = task.routing_decision.as_ref();
-    let decided = decided.map(|to| ("routing_decision.target_type", to.target_type.as_str()));
-    let all = own.into_iter().chain(decided);
-    all.map(|(field, name)| (field, name.trim()))
-        .filter(|(_, name)| !name.is_empty())
-}
-
 fn fill(task: &mut Task, defaults: &Defaults) {
     task.max_verification_retries
         .get_or_insert(defaults.max_verification_retries);
     if task.verification_tier.is_none() {
         task.verification_tier = defaults.verification_tier;
     }
-    if task.budget.is_none() {
-        task.budget.clone_from(&defaults.budget);
+    if let Some(caps) = defaults.budget {
+        task.budget = Some(task.budget.unwrap_or_default().or(caps));
     }
     task.labels.sort();
     task.labels.dedup();
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::response::IntoResponse;
-    use serde_json::json;
-
-    use super::*;
-
-    fn fields(asked: &Value) -> Vec<String> {
-        let refused = task(asked.to_string().as_bytes(), &Defaults::default()).unwrap_err();
-        let response = refused.into_response();
-        let body = axum::body::to_bytes(response.into_body(), 100_000);
-        let body = futures_util::FutureExt::now_or_never(body)
-            .unwrap()
-            .unwrap();
-        let problem: Value = serde_json::from_slice(&body).unwrap();
-        let errors = problem["errors"].as_array().cloned().unwrap_or_default();
-        errors
-            .iter()
-            .map(|error| error["field"].as_str().unwrap().to_owned())
-            .collect()
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_by_field() {
-        assert_eq!(fields(&json!({})), ["description"]);
-        assert_eq!(
-            fields(&json!({"description": "x", "routing_decision": {"target_type": "clode"}})),
-            ["routing_decision.target_type"]
-        );
-        for retries in [json!("many"), json!(-1), json!(1.5)] {
-            let odd = json!({"description": "x", "max_verification_retries": retries});
-            assert_eq!(fields(&odd), ["max_verification_retries"]);
-        }
-        let odd = json!({"description": "x", "verification_timeout_ms": -5});
-        assert_eq!(fields(&odd), ["verification_timeout_ms"]);
-        let odd = json!({"description": "x", "verification_steps": [
-            {"type": "command", "target": "true"}, {"type": "horoscope", "target": "x"}]});
-        assert_eq!(fields(&odd), ["verification_steps[1].type"]);
-        let odd = json!({"description": "x", "labels": ["selvedge:plan"],
-            "priority": 10, "verification_tier": 4, "agent": "nobody"});
-        assert_eq!(
-            fields(&odd),
-            ["agent", "verification_tier", "priority", "labels"]
-        );
-    }
-
-    #[test]
-    fn subtasks_are_held_to_be_tasks_and_a_plan() {
-        let subtask = |id: &str, needs: &str, more: Value| {
-            let mut subtask = json!({"id": id, "description": "y", "depends_on": [needs]});
-            if let (Value::Object(subtask), Value::Object(more)) = (&mut subtask, more) {
-                subtask.extend(more);
-            }
-            subtask
-        };
-        let plan = |subtasks: Vec<Value>| fields(&json!({"subtasks": subtasks}));
-        let (nothing, a) = (json!({}), json!({"id": "a", "description": "y"}));
-        assert_eq!(
-            plan(vec![a.clone(), subtask("b", "c", nothing.clone())]),
-            ["subtasks.1.depends_on"]
-        );
-        assert_eq!(
-            plan(vec![
-                subtask("a", "b", nothing.clone()),
-                subtask("b", "a", nothing.clone())
-            ]),
-            ["subtasks"]
-        );
-        assert_eq!(plan(vec![a.clone(), a.clone()]), ["subtasks.1.id"]);
-        assert_eq!(plan(vec![json!({"id": "a"})]), ["subtasks.0.description"]);
-        let odd = json!({"agent": "nobody", "verification_tier": 7,
-            "verification_steps": [{"type": "command", "target": " "}]});
-        assert_eq!(
-            plan(vec![a.clone(), subtask("b", "a", odd)]),
-            [
-                "subtasks.1.agent",
-                "subtasks.1.verification_tier",
-                "subtasks.1.verification_steps.0.target"
-            ]
-        );
-        let of_another = json!({"subtasks": [a], "command": "make",
-            "part_of": {"parent_task_id": uuid::Uuid::nil(), "subtask": "x"}});
-        assert_eq!(fields(&of_another), ["part_of", "command"]);
-        let eager =
-            json!({"subtasks": [{"id": "a", "description": "y", "max_verification_retries": 9}]});
-        let eager = task(eager.to_string().as_bytes(), &Defaults::default()).unwrap();
-        assert_eq!(eager.task.subtasks[0].max_verification_retries, Some(5));
-        assert!(
-            eager.warnings[0].starts_with("subtasks.0."),
-            "{:?}",
-            eager.warnings
-        );
-    }
-
-    #[test]
-    fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning() {
-        let older = json!({
-            "description": "Fix it", "verification_steps": [{"type": "command", "target": "make"}],
-            "max_verification_retries": 99, "skip_verification": false,
-            "verification_timeout_ms": 1000, "complexity_tier": "standard",
-            "routing_decision": {"target_type": "claude"}, "something_new": {"deep": [1]},
-        });
-        let checked = task(older.to_string().as_bytes(), &Defaults::default()).unwrap();
-        assert_eq!(checked.task.max_verification_retries, Some(5));
-        assert_eq!(named(&checked.task), Some("claude"));
-        assert!(
-            checked.warnings[0].contains("cap of 5"),
-            "{:?}",
-            checked.warnings
-        );
-        let quiet = json!({"description": "x"});
-        let quiet = task(quiet.to_string().as_bytes(), &Defaults::default()).unwrap();
-        assert_eq!(quiet.task.max_verification_retries, Some(0), "opt-in");
-        assert!(quiet.warnings.is_empty());
-    }
-
-    #[test]
-    fn deep_json_is_refused() {
-        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        let body = format!(r#"{{"description": "x", "metadata": {{"a": {deep}}}}}"#);
-        let refused = task(body.as_bytes(), &Defaults::default()).unwrap_err();
-        assert_eq!(refused.into_response().status(), 400);
-    }
 }

@@ -97,6 +97,20 @@ pub struct Budget {
     pub attempt_tokens: Option<u64>,
 }
 
+impl Budget {
+    /// These caps, and where one is absent that of `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            cost_micro_usd: self.cost_micro_usd.or(other.cost_micro_usd),
+            tokens: self.tokens.or(other.tokens),
+            wall_ms: self.wall_ms.or(other.wall_ms),
+            attempt_cost_micro_usd: self.attempt_cost_micro_usd.or(other.attempt_cost_micro_usd),
+            attempt_tokens: self.attempt_tokens.or(other.attempt_tokens),
+        }
+    }
+}
+
 /// What becomes of the tree between two attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -118,7 +118,8 @@ pub enum ComplexityTier {
 /// Where an older client wants the task to go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutingDecision {
-    /// `claude`, `ollama`, `sidecar` or any configured agent.
+    /// `claude`, `ollama`, any other configured agent, or `sidecar`: the shell, which runs the task's
+    /// `command`.
     pub target_type: String,
 }
 

@@ -2,9 +2,8 @@
 
 use selvedge_core::fleet::PLAN_LABEL;
 use selvedge_core::model::{PartOf, Task, TaskId};
+use selvedge_core::route::named_agents;
 use selvedge_store::hub::NewTask;
-
-use crate::validate;
 
 /// Characters of a title.
 const TITLE: usize = 200;
@@ -31,7 +30,7 @@ pub(crate) fn new_task(
         agent: if is_plan {
             Some("plan".to_owned())
         } else {
-            validate::named(task).map(str::to_owned)
+            named_agents(task).next().map(|(_, name)| name.to_owned())
         },
         place: task.repository.clone().or_else(|| task.workspace.clone()),
         priority: task.priority.unwrap_or(0),

@@ -3,6 +3,7 @@
 use selvedge_core::fleet::FieldError;
 use selvedge_core::model::{Subtask, Task};
 use selvedge_core::plan::{self, BadPlan};
+use selvedge_core::route::{SHELL, requested_agent};
 use serde_json::Value;
 
 use crate::settings::Defaults;
@@ -26,10 +27,14 @@ pub(super) fn check(whole: &Task, defaults: &Defaults, wrong: &mut dyn FnMut(&st
         let mut errors: Vec<FieldError> = Vec::new();
         super::check(&alone(subtask), defaults, &mut errors);
         for error in errors {
-            // That it says nothing is said of the plan.
-            if error.field != "description" {
+            // That it says nothing is said of the plan; and a subtask has no command.
+            if !matches!(error.field.as_str(), "description" | "command") {
                 wrong(&format!("subtasks.{index}.{}", error.field), error.detail);
             }
+        }
+        if requested_agent(&plan::part(whole, subtask)) == Some(SHELL) {
+            let why = format!("the agent `{SHELL}` runs a `command`, which a subtask has not");
+            wrong(&format!("subtasks.{index}.agent"), why);
         }
     }
 }

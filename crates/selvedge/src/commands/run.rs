@@ -130,6 +130,17 @@ fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
         let parts = task.subtasks.iter_mut();
         parts.for_each(|it| it.verification_steps = None);
     }
+    if let Some(caps) = &mut task.budget {
+        if args.max_cost.is_some() {
+            caps.cost_micro_usd = None;
+        }
+        if args.max_tokens.is_some() {
+            caps.tokens = None;
+        }
+        if args.max_wall.is_some() {
+            caps.wall_ms = None;
+        }
+    }
     if args.retries.is_some() {
         task.max_verification_retries = None;
         let parts = task.subtasks.iter_mut();

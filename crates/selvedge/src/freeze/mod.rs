@@ -13,7 +13,7 @@ use selvedge_core::model::{
     AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
     VerificationPlan,
 };
-use selvedge_core::route::route;
+use selvedge_core::route::{named_agents, route};
 use selvedge_engine::agents::preflight;
 use selvedge_engine::checks::first_program;
 use selvedge_engine::process::find_program;
@@ -57,7 +57,7 @@ pub(crate) fn task(
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let judging = judging(tier, settings, last(&agent, &escalation), dir, snapshots)?;
     let mut notices = notices(settings, &agent, &verification, in_git);
-    let budget = task.budget.unwrap_or(settings.budget);
+    let budget = task.budget.unwrap_or_default().or(settings.budget);
     let unheld: Vec<_> = std::iter::once(&agent)
         .chain(&escalation)
         .flat_map(|agent| budgets::unheld(&budget, agent))
@@ -120,7 +120,7 @@ fn last<'a>(agent: &'a AgentSpec, escalation: &'a [AgentSpec]) -> &'a AgentSpec 
 fn workers(task: &Task, settings: &Resolved) -> Result<(AgentSpec, Vec<AgentSpec>), CliError> {
     let route =
         |task: &Task, name: &str| route(task, &settings.agents, name).map_err(CliError::usage);
-    let named = task.agent.is_some() || task.routing_decision.is_some();
+    let named = named_agents(task).next().is_some();
     let by_flag = matches!(settings.origin("agent"), Some(Origin::Flag { .. }));
     let [first, others @ ..] = settings.escalate.as_slice() else {
         return Ok((route(task, &settings.agent)?, Vec::new()));

@@ -59,7 +59,7 @@ pub(crate) fn plan(
         workspace: dir.to_owned(),
         subtasks,
         contest: None,
-        budget: whole.budget.unwrap_or(settings.budget),
+        budget: whole.budget.unwrap_or_default().or(settings.budget),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(Frozen { spec, notices })

@@ -240,3 +240,27 @@ fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
     let killed = &story["attempts"][0]["session"]["processes"]["ended"];
     assert!(killed.as_u64().unwrap() >= 3, "{killed}");
 }
+
+/// As an older client says it; the description is never run.
+#[test]
+fn a_sidecar_task_is_run_by_the_shell() {
+    let env = stage();
+    let task = serde_json::json!({
+        "description": "touch described", "command": "echo made > made",
+        "routing_decision": {"target_type": "sidecar"},
+        "verification_steps": [{"type": "command", "target": "test -s made"}],
+    });
+    let path = env.root().join("task.json");
+    std::fs::write(&path, task.to_string()).unwrap();
+    let file = path.to_str().unwrap();
+    let out = env
+        .selvedge(["run", "--file", file, "--format", "json"])
+        .run();
+    out.assert_code(0);
+    assert_eq!(out.json()["outcome"], "verified");
+    assert!(!env.work().join("described").exists());
+    std::fs::write(&path, task.to_string().replace("echo made > made", "")).unwrap();
+    let out = env.selvedge(["run", "--file", file]).run();
+    out.assert_code(2);
+    assert!(out.stderr.contains("no `command`"), "{}", out.stderr);
+}

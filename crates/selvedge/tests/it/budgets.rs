@@ -115,3 +115,29 @@ fn a_cap_that_cannot_hold_is_told_or_refused() {
     let out = ended(&env, "touch done", &["--max-wall", "1h", "--strict-budget"]);
     out.assert_code(0);
 }
+
+#[test]
+fn a_task_that_sets_one_cap_keeps_the_others_of_the_settings() {
+    let env = stage();
+    let agent = agent(&env, "true");
+    let path = env.root().join("task.json");
+    std::fs::write(
+        &path,
+        r#"{"description": "x", "budget": {"wall_ms": 60000, "cost_micro_usd": 2000000}}"#,
+    )
+    .unwrap();
+    env.write("../config/selvedge/config.toml", "[budget]\ntokens = 7\n");
+    let run = ["run", "--agent-cmd", &agent, "--check", "true", "--file"];
+    let out = env
+        .selvedge(run)
+        .arg(&path)
+        .args(["--max-cost", "1", "--format", "jsonl"])
+        .run();
+    let events = out.jsonl();
+    let created = events.iter().find(|it| it["type"] == "run_created");
+    let budget = &created.unwrap()["data"]["spec"]["budget"];
+    assert_eq!(
+        *budget,
+        serde_json::json!({"tokens": 7, "wall_ms": 60_000, "cost_micro_usd": 1_000_000})
+    );
+}

@@ -69,13 +69,7 @@ pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
     }
     let asked_for = caps(args)?;
     if asked_for != Budget::default() {
-        let own = task.budget.unwrap_or_default();
-        task.budget = Some(Budget {
-            cost_micro_usd: asked_for.cost_micro_usd.or(own.cost_micro_usd),
-            tokens: asked_for.tokens.or(own.tokens),
-            wall_ms: asked_for.wall_ms.or(own.wall_ms),
-            ..own
-        });
+        task.budget = Some(asked_for.or(task.budget.unwrap_or_default()));
     }
     let answer = hand_in(hub, &task, None).await?;
     said(&answer);

@@ -49,6 +49,25 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
     assert_eq!(task["verification_tier"], 2);
     assert_eq!(task["budget"]["cost_micro_usd"], 1_500_000);
 
+    for (budget, tokens, warned) in [
+        (json!({}), json!(null), ""),
+        (json!({"tokens": 9}), json!(9), ""),
+        (
+            json!({"tokens": 9, "max_cost": 5}),
+            json!(9),
+            "budget.max_cost",
+        ),
+    ] {
+        let mut capped = quiet.clone();
+        capped["budget"] = budget;
+        let out = run(&submit, &capped);
+        out.assert_code(0);
+        assert!(out.stderr.contains(warned), "{}", out.stderr);
+        let shown = run(&["show", "last", "--format", "json"], &json!(null)).json();
+        assert_eq!(shown["task"]["budget"]["cost_micro_usd"], 1_500_000);
+        assert_eq!(shown["task"]["budget"]["tokens"], tokens);
+    }
+
     let mut many = quiet.clone();
     many["max_verification_retries"] = json!(99);
     let out = run(&submit, &many);

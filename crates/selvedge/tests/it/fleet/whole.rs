@@ -87,6 +87,37 @@ fn a_task_is_stopped_for_good() {
     assert_ne!(fleet.row(&task)["state"], "cancelling", "{}", again.stderr);
 }
 
+/// As an older client says it.
+#[test]
+fn a_sidecar_task_is_run_by_the_shell() {
+    let fleet = Fleet::new("exit 9");
+    let _worker = fleet.worker("one");
+    let task = serde_json::json!({
+        "description": "rm -rf .", "command": "echo made > made",
+        "routing_decision": {"target_type": "sidecar", "confidence": 0.9},
+        "verification_steps": [{"type": "command", "target": "test -s made"}],
+        "repository": fleet.env.work(),
+    });
+    let submit = ["submit", "--file", "-", "--format", "json"];
+    let out = fleet.command(&submit).stdin(task.to_string()).run();
+    out.assert_code(0);
+    let id = out.json()["task_id"].as_str().unwrap().to_owned();
+    let watched = fleet.watch(&id);
+    watched.assert_code(0);
+    assert_eq!(watched.json()["verification_attempts"], 1);
+    assert_eq!(fleet.row(&id)["agent"], "shell");
+
+    let mut empty = task;
+    empty["command"] = "".into();
+    let out = fleet.command(&submit).stdin(empty.to_string()).run();
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("command: the agent `shell`"),
+        "{}",
+        out.stderr
+    );
+}
+
 #[test]
 fn a_task_that_failed_is_made_again() {
     let fleet = Fleet::new("test -e \"$root/mended\" && echo good > out; true");
