@@ -19,5 +19,5 @@ mod sink;
 
 pub use drive::{DriveError, Driver, Observer, Stop};
 pub use effects::Site;
-pub use gates::{Gate, Since, Trees, Verification, verify};
+pub use gates::{Gate, Since, Trees, Verification, restore_check_files, verify};
 pub use sink::{Appended, EventSink, SinkError};

@@ -13,6 +13,7 @@ mod builtin;
 mod diff;
 mod finding;
 mod flags;
+mod inherited;
 mod mask;
 mod mention;
 mod parts;
@@ -24,6 +25,7 @@ mod text;
 pub(crate) use mention::Words;
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
+pub use inherited::files_to_restore;
 pub use protection::{BadGlob, Globs, Protection};
 pub use scripts::scripts_of;
 

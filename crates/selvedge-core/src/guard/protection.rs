@@ -90,6 +90,11 @@ impl Protection {
             .is_some_and(|guarded| guarded.kind != Kind::Lock)
     }
 
+    /// Whether the task's own words ask for a change of the protected file at this path.
+    pub fn asks_for(&self, path: &str) -> bool {
+        self.guarded(path).is_some_and(|guarded| guarded.asked_for)
+    }
+
     /// The task's words.
     pub(super) fn task(&self) -> &Words {
         self.words.get_or_init(|| Words::of(&self.description))

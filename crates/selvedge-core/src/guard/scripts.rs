@@ -4,15 +4,36 @@
 
 use super::finding::{Policy, Rule};
 use super::text::is_test_path;
+use crate::model::Step;
 
 /// Programs whose first plain argument is the script that they run.
 const INTERPRETERS: [&str; 10] = [
     "sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "php",
 ];
 
-/// One rule for each script of the workspace that `command` runs; none for a command line that is
-/// no list of plain words.
-pub fn scripts_of(command: &str) -> Vec<Rule> {
+/// One rule for each script of the workspace that the steps run.
+pub fn scripts_of(steps: &[Step]) -> Vec<Rule> {
+    let executed = steps.iter().filter(|step| step.kind.executes());
+    let rules = executed.flat_map(|step| {
+        let directory = step.directory.as_deref().unwrap_or_default();
+        let directory = directory.trim_start_matches("./").trim_end_matches('/');
+        let within = move |rule: Rule| {
+            // A glob without a `/` holds in every directory as it is.
+            let is_path = rule.glob.contains('/') && !matches!(directory, "" | ".");
+            let glob = if is_path {
+                format!("{}/{}", globset::escape(directory), rule.glob)
+            } else {
+                rule.glob
+            };
+            Rule { glob, ..rule }
+        };
+        scripts_of_command(&step.target).into_iter().map(within)
+    });
+    rules.collect()
+}
+
+/// None for a command line that is no list of plain words.
+fn scripts_of_command(command: &str) -> Vec<Rule> {
     let words = shell_words::split(command).unwrap_or_default();
     let mut rules = Vec::new();
     let mut at_start = true;
@@ -52,9 +73,10 @@ fn is_own_script(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::StepKind;
 
     fn globs(command: &str) -> Vec<String> {
-        let rules = scripts_of(command);
+        let rules = scripts_of(&[Step::new(StepKind::Command, command)]);
         rules.into_iter().map(|rule| rule.glob).collect()
     }
 
@@ -74,5 +96,21 @@ mod tests {
         ] {
             assert_eq!(globs(command), scripts, "{command}");
         }
+    }
+
+    #[test]
+    fn a_script_is_below_the_directory_of_its_step() {
+        let step = |kind, target, directory: &str| Step {
+            directory: Some(directory.to_owned()),
+            ..Step::new(kind, target)
+        };
+        let rules = scripts_of(&[
+            step(StepKind::Command, "./ci/all.sh", "./web/"),
+            step(StepKind::TestPasses, "sh ci.sh", "web"),
+            step(StepKind::Command, "ci/all.sh", "."),
+            step(StepKind::FileExists, "./ci/none.sh", "web"),
+        ]);
+        let globs: Vec<&str> = rules.iter().map(|rule| rule.glob.as_str()).collect();
+        assert_eq!(globs, ["web/ci/all.sh", "ci.sh", "ci/all.sh"]);
     }
 }

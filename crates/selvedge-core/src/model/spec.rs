@@ -263,6 +263,10 @@ pub struct RunSpec {
     /// Globs of protected files that the task may change all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// Files that decide how the checks run and that earlier subtasks of the plan had changed: they were
+    /// put back before this run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored_check_files: Vec<String>,
     /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
     pub snapshots: bool,
     /// What stands between the sessions and the rest of the machine.

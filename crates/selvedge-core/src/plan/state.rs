@@ -212,6 +212,28 @@ impl Plan {
         failed.start_tree.as_ref()
     }
 
+    /// The tree that the plan began from, once a subtask has ended: the first one began there.
+    pub fn start_tree(&self) -> Option<&TreeId> {
+        if self.spec.contest.is_some() {
+            return None;
+        }
+        let ended = self.parts.iter().filter(|part| part.end.is_some());
+        let trees =
+            ended.filter_map(|part| Some((part.run_id, part.end.as_ref()?.start_tree.as_ref()?)));
+        // A run's id tells when it began (UUIDv7).
+        trees
+            .min_by_key(|(run_id, _)| *run_id)
+            .map(|(_, tree)| tree)
+    }
+
+    /// The descriptions of the subtasks that hold.
+    pub fn descriptions_of_verified(&self) -> Vec<String> {
+        let verified = self.subtasks().filter(|(_, part)| part.holds());
+        verified
+            .map(|(subtask, _)| subtask.spec.description.clone())
+            .collect()
+    }
+
     /// What the caps leave for the next subtask; none when one of them is reached.
     fn budget_left(&self) -> Option<Budget> {
         let spent = self.cost().at_least();

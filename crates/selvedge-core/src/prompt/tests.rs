@@ -57,6 +57,7 @@ fn spec() -> RunSpec {
         tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
+        restored_check_files: Vec::new(),
         snapshots: false,
         sandbox: crate::model::SandboxSpec::default(),
         environment: crate::model::EnvironmentSpec::default(),

@@ -12,10 +12,11 @@ use std::collections::BTreeSet;
 
 use corpus::{Case, Group};
 use selvedge_core::guard::{ChangedFile, Finding, Protection, Strength, inspect, scripts_of};
+use selvedge_core::model::{Step, StepKind};
 
 fn findings(group: &Group, case: &Case) -> Vec<Finding> {
     let (before, after) = (group.before(case), group.after(case));
-    let rules = scripts_of(group.run(case));
+    let rules = scripts_of(&[Step::new(StepKind::Command, group.run(case))]);
     let protection = Protection::new(&rules, &case.allow, group.task(case)).unwrap();
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let changes: Vec<ChangedFile<'_>> = paths

@@ -7,9 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::guard::{
-    Action, ChangedFile, Finding, FindingKind, Protection, Strength, inspect,
+    Action, ChangedFile, Finding, FindingKind, Protection, Strength, files_to_restore, inspect,
 };
-use selvedge_core::model::TreeId;
+use selvedge_core::model::{RunSpec, TreeId};
 
 use super::trees::{Trees, blocking};
 use crate::checks::CheckAborted;
@@ -41,7 +41,7 @@ pub(super) async fn guard(
         if start == judged {
             return Ok((Vec::new(), None));
         }
-        let looked = Looked::at(workspace, &start, &judged, &protection)?;
+        let looked = Looked::at(workspace, &stored(&start)?, &stored(&judged)?, &protection)?;
         let findings = looked.findings(&protection);
         let put_back = looked.to_put_back(&findings);
         if put_back.is_empty() {
@@ -57,6 +57,41 @@ pub(super) async fn guard(
         trees.judged = tree;
     }
     Ok(findings)
+}
+
+/// Puts back, before a later subtask of a plan begins, what earlier ones changed of the files that decide
+/// how its checks run; says which. `plan_start` is the tree that the plan began from, `earlier` are the
+/// descriptions of the subtasks that were verified. Blocks.
+///
+/// # Errors
+/// Those of snapshots and of [`Workspace::put_back`].
+pub fn restore_check_files(
+    workspace: &Workspace,
+    plan_start: &workspace::TreeId,
+    spec: &RunSpec,
+    earlier: &[String],
+) -> Result<Vec<String>, WorkspaceError> {
+    // A glob that does not parse was refused before.
+    let Ok(protection) = Protection::new(&spec.protect, &spec.allow, &spec.description) else {
+        return Ok(Vec::new());
+    };
+    forget_bytecode(workspace.dir(), i64::MIN);
+    let now = workspace.snapshot("before a subtask")?.tree;
+    let looked = Looked::at(workspace, plan_start, &now, &protection)?;
+    let findings = looked.findings(&protection);
+    let Ok(names) = files_to_restore(spec, earlier, &findings) else {
+        return Ok(Vec::new());
+    };
+    let files = looked
+        .0
+        .into_iter()
+        .filter(|(name, _)| names.contains(name));
+    let (restored, paths): (Vec<String>, Vec<PathBuf>) =
+        files.map(|(name, file)| (name, file.path)).unzip();
+    if !paths.is_empty() {
+        workspace.put_back(plan_start, &paths)?;
+    }
+    Ok(restored)
 }
 
 fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
@@ -76,12 +111,12 @@ impl FromIterator<Compared> for Looked {
 impl Looked {
     fn at(
         workspace: &Workspace,
-        start: &TreeId,
-        judged: &TreeId,
+        start: &workspace::TreeId,
+        judged: &workspace::TreeId,
         protection: &Protection,
     ) -> Result<Self, WorkspaceError> {
         let wanted = |path: &Path| protection.wants(&path.to_string_lossy());
-        let compared = workspace.compare_files(&stored(start)?, &stored(judged)?, wanted)?;
+        let compared = workspace.compare_files(start, judged, wanted)?;
         Ok(compared.into_iter().collect())
     }
 

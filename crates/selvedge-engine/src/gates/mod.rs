@@ -15,6 +15,7 @@ mod tier1;
 mod trees;
 
 pub(crate) use baseline::BaselineRun;
+pub use guard::restore_check_files;
 pub use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;

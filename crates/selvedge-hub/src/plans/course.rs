@@ -2,7 +2,7 @@
 
 use selvedge_core::fleet::{FileRef, RESULT_PATCH, TaskResult, TaskState};
 use selvedge_core::lease::Fence;
-use selvedge_core::model::{BeginsFrom, MicroUsd, Outcome, Task, TaskId, TaskPart};
+use selvedge_core::model::{BeginsFrom, MicroUsd, Outcome, Task, TaskId, TaskPart, TreeId};
 use selvedge_core::plan::{self, Turn, holds};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
@@ -69,10 +69,17 @@ impl Course {
     }
 
     /// The subtask at this place as a task.
-    pub(super) fn task_of(&self, index: usize, begins_from: Option<BeginsFrom>) -> Option<Task> {
+    pub(super) fn task_of(
+        &self,
+        index: usize,
+        begins_from: Option<BeginsFrom>,
+        plan_start: Option<TreeId>,
+    ) -> Option<Task> {
         let whole = &self.parts.task;
         let subtask = whole.subtasks.get(index)?;
         let nodes = self.parts.nodes();
+        let earlier = whole.subtasks.iter().zip(&nodes);
+        let earlier = earlier.filter(|(_, node)| node.outcome.is_some_and(holds));
         let mut others = nodes.iter().enumerate().filter(|(at, _)| *at != index);
         // A branch holds the work of the whole plan, or is not made: the last one pushes it.
         let is_last = others.all(|(_, node)| node.outcome.is_some_and(holds));
@@ -86,6 +93,8 @@ impl Course {
                 parent_task_id: self.id(),
                 subtask: subtask.id.clone(),
                 begins_from,
+                plan_start,
+                earlier_descriptions: earlier.map(|(it, _)| it.description.clone()).collect(),
             }),
             ..plan::part(whole, subtask)
         })

@@ -176,7 +176,8 @@ async fn begin(hub: &Hub, course: &Course, index: usize) -> Result<(), HubStoreE
         Ok(begins_from) => begins_from,
         Err(lost) => return finish(hub, course, Outcome::InfraFailed, lost).await,
     };
-    let Some(task) = course.task_of(index, begins_from) else {
+    let plan_start = trees::plan_start(hub, course).await?;
+    let Some(task) = course.task_of(index, begins_from, plan_start) else {
         return Ok(());
     };
     let Some(task_id) = task.task_id else {

@@ -57,3 +57,19 @@ async fn put_back(hub: &Hub, last: Option<&TaskView>) -> Result<Option<BeginsFro
         left: Vec::new(),
     }))
 }
+
+/// The tree that the plan began from: its first subtask began there. None where no snapshots are taken.
+pub(super) async fn plan_start(
+    hub: &Hub,
+    course: &Course,
+) -> Result<Option<TreeId>, HubStoreError> {
+    let mut begun: Vec<&TaskView> = course.parts.begun().collect();
+    begun.sort_by_key(|view| view.created_at);
+    for view in begun {
+        let state = facts::state(hub, view.row.task_id).await?;
+        if let Some(tree) = state.run.and_then(|run| run.start_tree) {
+            return Ok(Some(tree));
+        }
+    }
+    Ok(None)
+}

@@ -81,6 +81,7 @@ pub(crate) fn task(
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         part_of: None,
+        restored_check_files: Vec::new(),
         description: task.description.clone(),
         acceptance_criteria: task.acceptance_criteria.clone(),
         workspace: dir.to_owned(),
@@ -152,9 +153,7 @@ pub(crate) fn protect(settings: &Resolved, verification: &VerificationPlan) -> V
         VerificationPlan::Steps { steps } => &steps[..],
         VerificationPlan::Skip | VerificationPlan::AutoPass => &[],
     };
-    let run = steps.iter().filter(|step| step.kind.executes());
-    let scripts = run.flat_map(|step| scripts_of(&step.target));
-    scripts.chain(settings.protect.iter().cloned()).collect()
+    [scripts_of(steps), settings.protect.clone()].concat()
 }
 
 fn wants_baseline(

@@ -4,7 +4,7 @@
 //! run, so whoever takes the plan up again finds that run, or begins it.
 
 use selvedge_core::machine::{Input, Run, State};
-use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, TreeId};
+use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, RunSpec, TreeId};
 use selvedge_core::plan::{Next, Plan};
 use selvedge_engine::{Observer, workspace};
 use uuid::Uuid;
@@ -90,7 +90,14 @@ pub(super) async fn one(
     let known = stage.home.replay(&stage.home.journal()?, run_id)?;
     let state = match &known.run {
         None => {
-            let spec = plan.run_spec(subtask);
+            let restored_check_files = match plan.start_tree().filter(|_| subtask.spec.snapshots) {
+                Some(tree) => restore_check_files(stage, plan, subtask, tree)?,
+                None => Vec::new(),
+            };
+            let spec = RunSpec {
+                restored_check_files,
+                ..plan.run_spec(subtask)
+            };
             let input = Input::Create {
                 spec: Box::new(spec.clone()),
             };
@@ -106,6 +113,22 @@ pub(super) async fn one(
     };
     let gone = || CliError::infrastructure(format!("subtask `{}` has no run", subtask.id));
     state.run.ok_or_else(gone)
+}
+
+/// What earlier subtasks made of the files that decide how this one's checks run does not count.
+fn restore_check_files(
+    stage: &Stage<'_>,
+    plan: &Plan,
+    subtask: &PlannedSubtask,
+    plan_start: &TreeId,
+) -> Result<Vec<String>, CliError> {
+    let restore = || {
+        let workspace = stage.home.workspace(&plan.spec.workspace)?;
+        let plan_start = workspace::TreeId::parse(plan_start.as_str())?;
+        let earlier = plan.descriptions_of_verified();
+        selvedge_engine::restore_check_files(&workspace, &plan_start, &subtask.spec, &earlier)
+    };
+    tokio::task::block_in_place(restore).map_err(CliError::infrastructure)
 }
 
 /// Puts the tree back that a failed subtask began from; what stands there is kept first, and named.

@@ -246,7 +246,12 @@ impl Progress for Human<'_> {
 impl Observer for Human<'_> {
     fn event(&self, envelope: &Envelope, run: &Run) {
         match &envelope.event {
-            Event::RunCreated { .. } => self.say(head(run)),
+            Event::RunCreated { .. } => {
+                self.say(head(run));
+                if let Some(restored) = run.restored_check_files() {
+                    self.say(style::warning(one_line(&restored, 400)));
+                }
+            }
             Event::AttemptBegan { run_number, .. } => {
                 if let Some(attempt) = run.attempt(*run_number) {
                     self.attempt_begins(attempt, run);

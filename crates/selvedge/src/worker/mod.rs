@@ -1,8 +1,7 @@
 //! `selvedge worker`: takes tasks from a hub and carries them out, by the same loop as a local run.
 //!
-//! What the hub must know is in the outbox before anything follows from it, and is sent until the hub says
-//! that it is durable there. A lease that cannot be renewed is left in time: its process tree is ended before
-//! the hub may give the task to another.
+//! What the hub must know is in the outbox before anything follows from it, and is sent until it is durable
+//! there. The process tree of a lease that cannot be renewed is ended before the hub may assign it again.
 
 mod activity;
 mod carry;
@@ -17,6 +16,7 @@ mod pump;
 mod sandbox;
 mod split;
 mod stream;
+mod subtask;
 mod take_up;
 mod takeover;
 

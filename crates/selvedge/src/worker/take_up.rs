@@ -12,6 +12,7 @@ use selvedge_store::fault;
 use super::activity::Tap;
 use super::carry::{Halt, Porter};
 use super::place::Place;
+use super::subtask::LaterSubtask;
 use super::takeover;
 use crate::{freeze, settings};
 
@@ -40,18 +41,19 @@ impl Porter {
             let fetched = fetched.map_err(|error| Halt::NotNow(error.to_string()))?;
             (inherited, events) = (fetched.raw, fetched.events);
             fault::reached("worker.journal.fetched");
-            if place.is_clone() {
-                takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
-            }
         }
         let mut state = State::default();
         for event in &events {
             state = evolve(state, event);
         }
         let Some(run) = &mut state.run else {
-            // By the settings that stand there before any agent's work is put in place.
-            let spec = self.frozen(assign, place)?;
-            takeover::begin_from(&self.hub, place, &self.ground, &assign.task).await?;
+            let later = self.later_subtask(assign, place).await?;
+            let spec = match later {
+                Some(later) => {
+                    tokio::task::block_in_place(|| self.frozen_later(assign, place, &later))?
+                }
+                None => self.frozen(assign, place)?,
+            };
             let first = Some(Input::Create {
                 spec: Box::new(spec),
             });
@@ -76,6 +78,12 @@ impl Porter {
             return Err(Halt::NotNow(lost.to_owned()));
         }
         if !inherited.is_empty() {
+            // A clone is put together again as it was when the run began; a folder is as its agents left it.
+            if place.is_clone()
+                && let Some(later) = self.later_subtask(assign, place).await?
+            {
+                tokio::task::block_in_place(|| later.restore_check_files(&run.spec))?;
+            }
             let notes = takeover::trees(&self.hub, id, place, &self.ground, run).await?;
             for note in notes {
                 tap.note(note);
@@ -102,6 +110,31 @@ impl Porter {
             state,
             first,
             inherited,
+        })
+    }
+
+    async fn later_subtask<'a>(
+        &self,
+        assign: &'a TaskAssign,
+        place: &Place,
+    ) -> Result<Option<LaterSubtask<'a>>, Halt> {
+        let later = LaterSubtask::put_in_place(&self.hub, place, &self.ground, &assign.task);
+        Ok(later.await?)
+    }
+
+    /// A later subtask resolved as its plan's start wants it: earlier agents decide nothing about its
+    /// checks. Blocks.
+    fn frozen_later(
+        &self,
+        assign: &TaskAssign,
+        place: &Place,
+        later: &LaterSubtask<'_>,
+    ) -> Result<RunSpec, Halt> {
+        let spec = later.with_settings_of_plan(|| self.frozen(assign, place))??;
+        let restored_check_files = later.restore_check_files(&spec)?;
+        Ok(RunSpec {
+            restored_check_files,
+            ..spec
         })
     }
 

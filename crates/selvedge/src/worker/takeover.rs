@@ -6,7 +6,7 @@
 
 use selvedge_core::fleet::{FileRef, JournalPage};
 use selvedge_core::machine::Run;
-use selvedge_core::model::{EffectKind, Envelope, LeftTree, Task, TaskId, TreeId};
+use selvedge_core::model::{EffectKind, Envelope, TaskId, TreeId};
 use selvedge_engine::workspace::{self, Workspace};
 
 use super::place::{Ground, NoPlace, Place};
@@ -23,8 +23,8 @@ pub(super) struct Fetched {
 
 /// A task's files, as the hub lists them.
 #[derive(serde::Deserialize)]
-struct FilePage {
-    files: Vec<FileRef>,
+pub(super) struct FilePage {
+    pub(super) files: Vec<FileRef>,
 }
 
 /// Fetches a task's journal.
@@ -151,66 +151,6 @@ fn is_here(workspace: &Workspace, tree: &TreeId) -> bool {
     workspace::TreeId::parse(tree.as_str()).is_ok_and(|tree| {
         tokio::task::block_in_place(|| workspace.contains(&tree)).unwrap_or(false)
     })
-}
-
-/// Puts in place what a subtask begins from: what the subtasks before it left, wherever they were
-/// carried out.
-pub(super) async fn begin_from(
-    hub: &Hub,
-    place: &Place,
-    ground: &Ground,
-    task: &Task,
-) -> Result<(), NoPlace> {
-    let part = task.part_of.as_ref();
-    let Some(from) = part.and_then(|part| part.begins_from.as_ref()) else {
-        return Ok(());
-    };
-    let not_now = |error: &dyn std::fmt::Display| NoPlace::NotNow(error.to_string());
-    let parsed = |tree: &TreeId| {
-        workspace::TreeId::parse(tree.as_str()).map_err(|error| NoPlace::Refused(error.to_string()))
-    };
-    let Some(workspace) = place.workspace(ground).map_err(NoPlace::NotNow)? else {
-        return Err(NoPlace::Refused(
-            "what the subtasks before it left cannot be put in place outside of a git repository"
-                .to_owned(),
-        ));
-    };
-    // What was uploaded adds to what a fresh clone has.
-    let fresh = tokio::task::block_in_place(|| workspace.snapshot("subtask"));
-    fresh.map_err(|error| not_now(&error))?;
-    for left in &from.left {
-        let tree = parsed(&left.tree)?;
-        let here = tokio::task::block_in_place(|| workspace.contains(&tree));
-        if here.unwrap_or(false) {
-            continue;
-        }
-        let pack = pack_of(hub, left).await?;
-        let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &tree));
-        unpacked.map_err(|error| not_now(&error))?;
-    }
-    let tree = parsed(&from.tree)?;
-    let restored = tokio::task::block_in_place(|| workspace.restore(&tree));
-    restored.map_err(|error| not_now(&error)).map(drop)
-}
-
-async fn pack_of(hub: &Hub, left: &LeftTree) -> Result<Vec<u8>, NoPlace> {
-    let gone = |error: HubError| {
-        if error.passes() {
-            NoPlace::NotNow(error.to_string())
-        } else {
-            NoPlace::Refused(format!("what subtask {} left: {error}", left.task_id))
-        }
-    };
-    let path = format!("/tasks/{}/files", left.task_id);
-    let FilePage { files } = hub.get(&path, &[]).await.map_err(gone)?;
-    let name = format!("tree/{}", left.tree);
-    let Some(file) = files.iter().find(|file| file.name == name) else {
-        let why = format!("what subtask {} left is not kept", left.task_id);
-        return Err(NoPlace::Refused(why));
-    };
-    hub.bytes(&format!("/blobs/{}", file.hash), &[])
-        .await
-        .map_err(gone)
 }
 
 /// The open attempt's session counts as started, wherever it stood.

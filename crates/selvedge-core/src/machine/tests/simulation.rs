@@ -101,6 +101,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
+        restored_check_files: Vec::new(),
         snapshots: world.snapshots,
         sandbox: crate::model::SandboxSpec::default(),
         environment: crate::model::EnvironmentSpec::default(),

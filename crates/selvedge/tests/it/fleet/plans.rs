@@ -2,7 +2,7 @@
 //! carry them out, and whoever dies meanwhile.
 
 use selvedge_testkit::{Output, Postgres};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::stage::Fleet;
 use crate::stage::wait_for;
@@ -16,7 +16,7 @@ max_verification_retries = 1
 id = "ui"
 description = "write ui"
 depends_on = ["api"]
-verification_steps = [{ type = "command", target = "test -s ui && test -s api" }]
+verification_steps = [{ type = "command", target = "sh check.sh" }]
 
 [[subtasks]]
 id = "api"
@@ -35,7 +35,14 @@ echo "$name $SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 "#;
 
 fn fleet(work: &str) -> Fleet {
-    Fleet::new(&format!("{AGENT}{work}"))
+    with_script(Fleet::new(&format!("{AGENT}{work}")))
+}
+
+/// Adds the script that checks `ui`.
+fn with_script(fleet: Fleet) -> Fleet {
+    fleet.env.write("check.sh", "test -s ui && test -s api\n");
+    fleet.env.commit("check");
+    fleet
 }
 
 fn ledger(fleet: &Fleet) -> Vec<String> {
@@ -53,6 +60,69 @@ fn submit(fleet: &Fleet, more: &[&str]) -> String {
     let out = fleet.run(&args);
     out.assert_code(0);
     out.json()["task_id"].as_str().unwrap().to_owned()
+}
+
+/// Two subtasks; the second is checked by a script, and by what the settings say.
+const CHECKED_BY_SCRIPT: &str = r#"
+max_verification_retries = 0
+
+[[subtasks]]
+id = "a"
+description = "write a"
+verification_steps = []
+
+[[subtasks]]
+id = "b"
+description = "write b"
+depends_on = ["a"]
+"#;
+
+/// Where it runs: in clones, or in a folder of the worker's machine.
+fn a_later_subtask_is_checked_by_its_own_script(place: &str, work: &str) {
+    let fleet = fleet(work);
+    let env = &fleet.env;
+    env.write("check.sh", "test -s b\n");
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"command\"\nrun = \"sh check.sh\"\n",
+    );
+    env.commit("checks");
+    let _worker = fleet.worker("one");
+    let path = env.root().join("plan.toml");
+    std::fs::write(&path, CHECKED_BY_SCRIPT).unwrap();
+    let (path, work) = (path.display().to_string(), env.work().display().to_string());
+    let submit = ["submit", "--file", &path, "--format", "json", place, &work];
+    let out = fleet.run(&submit);
+    out.assert_code(0);
+    let out = fleet.watch(out.json()["task_id"].as_str().unwrap());
+    out.assert_code(1);
+    assert_eq!(outcomes(&out), ["a unchecked", "b max_retries_exhausted"]);
+    let b = out.json()["subtasks"][1]["result"].clone();
+    assert_eq!(
+        b["verification_report"]["guard"]["findings"],
+        json!([]),
+        "{b:#}"
+    );
+    let warnings = b["warnings"].to_string();
+    assert!(
+        warnings.contains("restored before this subtask"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
+    for place in ["--repo", "--workspace"] {
+        a_later_subtask_is_checked_by_its_own_script(place, "test $name != a || echo : > check.sh");
+    }
+}
+
+#[test]
+fn an_earlier_subtask_cannot_replace_the_checks_of_a_later_one() {
+    for place in ["--repo", "--workspace"] {
+        let work = "test $name != a || sed -i 's/sh check.sh/true/' selvedge.toml";
+        a_later_subtask_is_checked_by_its_own_script(place, work);
+    }
 }
 
 fn outcomes(out: &Output) -> Vec<String> {
@@ -134,7 +204,8 @@ fn the_same_on_a_database_server() {
         return;
     }
     let database = Some(Postgres::shared().database());
-    each_subtask_is_a_task(&Fleet::on(database, &format!("{AGENT}{LEARNS}")));
+    let fleet = Fleet::on(database, &format!("{AGENT}{LEARNS}"));
+    each_subtask_is_a_task(&with_script(fleet));
 }
 
 #[test]
@@ -169,8 +240,10 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
     assert_eq!(fleet.env.read("README"), before);
 }
 
-/// The second subtask waits until somebody lets it go on.
-const WAITS: &str = r#"if test "$name" = ui; then
+/// The first subtask weakens the check of the second, which waits until somebody lets it go on.
+const WAITS: &str = r#"if test "$name" = api; then echo : > check.sh; fi
+if test "$name" = ui; then
+cat check.sh > "$root/script"
 touch "$root/began-$SELVEDGE_RUN_NUMBER"
 while ! test -e "$root/go"; do sleep 0.05; done
 fi
@@ -195,6 +268,8 @@ fn another_worker_goes_on_at_the_right_subtask_and_another_hub_with_the_plan() {
     out.assert_code(0);
     // What `api` left is there, the attempt that was cut off is not charged, and nothing is done twice.
     assert_eq!(ledger(&fleet), ["api 1", "ui 1", "ui 2", "docs 1"]);
+    let script = std::fs::read_to_string(fleet.env.root().join("script")).unwrap();
+    assert!(script.contains("test -s ui"), "{script}");
     let ui = out.json()["subtasks"][0].clone();
     assert_eq!(ui["result"]["verification_attempts"], 1, "{ui:#}");
     let row = fleet.row(&task);
