@@ -116,6 +116,22 @@ impl Anchor {
         Ok(())
     }
 
+    /// Likewise, in the place of whatever else has the name of one of them: a link or a file.
+    pub(super) fn force_folder(&self, path: &Path) -> io::Result<()> {
+        for folder in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
+            if folder.as_os_str().is_empty() {
+                continue;
+            }
+            let (above, name) = self.parent(folder)?;
+            let stat = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW);
+            if stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) != FileType::Directory) {
+                self.remove(folder)?;
+            }
+            self.make_folder(folder)?;
+        }
+        Ok(())
+    }
+
     /// Sets the permission bits of a file or folder, leaving the special ones (set-id, sticky) alone.
     pub(super) fn set_permissions(&self, path: &Path, permissions: u32) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;

@@ -67,10 +67,11 @@ impl Workspace {
     }
 
     /// Makes the files at these paths what a snapshot holds, removing those that it does not have,
-    /// and touches nothing else. What stands there now must be in another snapshot.
+    /// and touches nothing else but links and files where such a file needs a folder. What stands there now
+    /// must be in another snapshot.
     ///
     /// # Errors
-    /// The snapshot is unknown, a folder on the way is a link, or the file system refuses.
+    /// The snapshot is unknown, a folder has a file's name, or the file system refuses.
     pub fn put_back(&self, from: &TreeId, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
         let mut blobs = Blobs::open(&self.git, &self.shadow)?;
         let target = self.target(from, &mut blobs)?;
@@ -82,7 +83,7 @@ impl Workspace {
                 None => anchor.remove(path),
                 Some(wanted) => path
                     .parent()
-                    .map_or(Ok(()), |folder| anchor.make_folder(folder))
+                    .map_or(Ok(()), |folder| anchor.force_folder(folder))
                     .and_then(|()| write(&anchor, &mut blobs, path, wanted)),
             };
             done.map_err(|error| failed(path, error))?;
