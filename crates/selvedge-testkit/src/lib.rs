@@ -34,6 +34,7 @@
 
 mod browser;
 mod certificates;
+mod intrusion;
 mod model_server;
 mod optional;
 mod postgres;
@@ -43,6 +44,7 @@ mod watched;
 
 pub use browser::{Browser, Key, Tab};
 pub use certificates::Authority;
+pub use intrusion::intrude;
 pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
 pub use optional::is_available;
 pub use postgres::Postgres;

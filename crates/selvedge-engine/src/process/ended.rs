@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::WaitStatus;
 use selvedge_core::model::{Processes, TreeMethod};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,14 @@ pub enum Exit {
     Code(i32),
     /// This signal ended it.
     Signal(i32),
+}
+
+impl Exit {
+    /// `None` for a process that was stopped or continued.
+    pub(crate) fn of(status: WaitStatus) -> Option<Self> {
+        let code = status.exit_status().map(Self::Code);
+        code.or_else(|| status.terminating_signal().map(Self::Signal))
+    }
 }
 
 /// What became of a process tree.

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use nix::libc;
-use rustix::process::WaitOptions;
+use rustix::process::{DumpableBehavior, WaitOptions, set_dumpable_behavior};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use selvedge_core::model::Backend;
 
 use super::job::{Job, Word};
@@ -49,6 +50,9 @@ fn become_it(job: &Job, control: &mut Control) -> io::Result<()> {
     let path = |bytes| PathBuf::from(OsString::from(bytes));
     let temporary = path(&job.temporary);
     let has_own_root = job.plan.backend != Backend::Landlock;
+    if job.keep {
+        become_unreachable()?;
+    }
     if has_own_root {
         landlock::scope()?;
     } else {
@@ -91,6 +95,19 @@ fn become_it(job: &Job, control: &mut Control) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps what this process will start from tracing it, from reading and writing its memory and from
+/// taking its descriptors: whoever holds its socket can forge an exit. The kernel refuses all of that
+/// to whoever lacks `CAP_SYS_PTRACE` in the user namespace that this program was executed in, which a
+/// container may have been given by its settings; no program regains it without new privileges.
+fn become_unreachable() -> io::Result<()> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let mut sets = capabilities(None)?;
+    sets.effective -= CapabilitySet::SYS_PTRACE;
+    sets.permitted -= CapabilitySet::SYS_PTRACE;
+    sets.inheritable -= CapabilitySet::SYS_PTRACE;
+    Ok(set_capabilities(None, sets)?)
+}
+
 /// The program's file and its environment; in an image both are what the image makes of them.
 fn program(job: &Job) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
     let told = job.env.iter();
@@ -110,14 +127,16 @@ fn program(job: &Job) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
 
 /// Until nothing is left in the namespace.
 fn keep(program: u32, control: &mut Control) {
+    let mut program = Some(program);
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) => {
-                let is_program = u32::try_from(pid.as_raw_nonzero().get()) == Ok(program);
-                let code = status.exit_status().map(Exit::Code);
-                let exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
-                if let Some(exit) = exit.filter(|_| is_program) {
+                let is_program = u32::try_from(pid.as_raw_nonzero().get()).ok() == program;
+                // A program that is traced by this process may be stopped, which is no exit.
+                if let Some(exit) = Exit::of(status).filter(|_| is_program) {
                     control.tell(&Word::Exited(exit));
+                    // Its number may be given to another process.
+                    program = None;
                 }
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open, test_kill_process,
+};
 use selvedge_core::model::{Backend, Hold, Sandbox};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -56,6 +58,7 @@ struct Done {
     wrote_outside: bool,
     read_masked: bool,
     saw_process: bool,
+    reached_reporter: bool,
     reached_name: bool,
     reached_socket: bool,
     saw_temporary: bool,
@@ -130,6 +133,9 @@ fn judge(kind: Kind<'_>, done: &Done) -> Result<Sandbox, String> {
     // What does not hold against these two is no wall.
     if done.wrote_outside || done.read_masked {
         return Err("it does not hold: a forbidden file could be reached".to_owned());
+    }
+    if done.reached_reporter {
+        return Err("it does not hold: exit codes could be forged".to_owned());
     }
     let tried = [
         (Hold::Writes, done.wrote_outside),
@@ -234,10 +240,26 @@ impl Attempts {
             wrote_outside: fs::write(&self.outside, "").is_ok(),
             read_masked: fs::read(self.masked.join(SECRET)).is_ok(),
             saw_process: environ.is_ok() || pid.is_some_and(|pid| test_kill_process(pid).is_ok()),
+            reached_reporter: reaches_into(getppid()),
             reached_name: named.is_ok_and(|named| UnixStream::connect_addr(&named).is_ok()),
             reached_socket: UnixStream::connect(self.masked.join(SOCKET)).is_ok(),
             saw_temporary: fs::read(&self.temporary).is_ok(),
             reached_network: TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok(),
         }
     }
+}
+
+/// Whether the memory or a descriptor of a process can be had: the parent of a session's program is
+/// who reports its exit.
+fn reaches_into(process: Option<Pid>) -> bool {
+    let Some(process) = process else {
+        return false;
+    };
+    let memory = fs::File::open(format!("/proc/{}/mem", process.as_raw_nonzero()));
+    let opened = pidfd_open(process, PidfdFlags::empty());
+    let taken = opened.and_then(|opened| {
+        let own = rustix::stdio::raw_stdin();
+        pidfd_getfd(opened, own, PidfdGetfdFlags::empty())
+    });
+    memory.is_ok() || taken.is_ok()
 }

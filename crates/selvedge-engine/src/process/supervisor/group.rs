@@ -49,9 +49,9 @@ impl Tree {
 
     pub(super) fn reap(&mut self) -> bool {
         while let Ok(Some((_, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            let code = status.exit_status().map(Exit::Code);
-            self.exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
-            self.program_lives = false;
+            if let Some(exit) = Exit::of(status) {
+                self.exited(exit);
+            }
         }
         !self.program_lives && !self.group_lives()
     }

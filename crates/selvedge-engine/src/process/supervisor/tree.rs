@@ -113,10 +113,10 @@ impl Tree {
                 Ok(Some((pid, status))) => {
                     let pid = pid.as_raw_nonzero().get();
                     self.stopped.remove(&pid);
-                    if self.program == Some(pid) && self.walls.is_empty() {
-                        let code = status.exit_status().map(Exit::Code);
-                        self.exit = code.or_else(|| status.terminating_signal().map(Exit::Signal));
-                        self.program = None;
+                    let is_program = self.program == Some(pid) && self.walls.is_empty();
+                    // A program that has itself traced by this process stops, which is no exit.
+                    if let Some(exit) = Exit::of(status).filter(|_| is_program) {
+                        self.exited(exit);
                     }
                 }
                 Ok(None) => return false,

@@ -8,6 +8,7 @@ mod blame;
 mod containers;
 mod endings;
 mod escapes;
+mod forging;
 mod kernel;
 mod scene;
 mod secrets;
