@@ -4,10 +4,11 @@
 //! Mount points are only made in folders of the session's own. bubblewrap would make missing ones in
 //! a person's directories too, so nothing that is missing is ever named.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Plan, paths};
+use super::plan::{Access, Plan};
 
 /// The program.
 pub(super) const PROGRAM: &str = "bwrap";
@@ -43,14 +44,11 @@ pub(crate) fn name_of_temporary(place: &Path) -> String {
 }
 
 /// One mount; of two at one place the later one counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mount {
     Base,
     Temporary,
-    Mask,
-    Show,
-    Write,
-    Pin,
+    Place(Access),
 }
 
 /// The arguments that put `face` behind the walls of a plan; `temporary` is where the session's
@@ -86,23 +84,17 @@ pub(crate) fn arguments(plan: &Plan, temporary: &Path, face: &Path) -> Vec<OsStr
     arguments
 }
 
-/// Every mount, those that lie deeper after those above them.
-fn mounts(plan: &Plan, face: &Path) -> Vec<(PathBuf, Mount)> {
-    let all = |listed: &[_], mount| paths(listed).into_iter().map(move |path| (path, mount));
+/// Every mount, each after those above it: a mount covers whatever was mounted below its place before.
+fn mounts(plan: &Plan, face: &Path) -> BTreeMap<PathBuf, Mount> {
+    let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), Mount::Base));
     let temporary = TEMPORARY.map(|path| (PathBuf::from(path), Mount::Temporary));
     let temporary = temporary.into_iter().filter(|(path, _)| is_folder(path));
-    let mut mounts: Vec<(PathBuf, Mount)> = ["/", "/dev", "/proc"]
-        .map(|path| (PathBuf::from(path), Mount::Base))
-        .into_iter()
+    let places = plan.places().into_iter();
+    base.into_iter()
         .chain(temporary)
-        .chain(all(&plan.masked, Mount::Mask))
-        .chain(all(&plan.shown, Mount::Show))
-        .chain([(face.to_owned(), Mount::Show)])
-        .chain(all(&plan.writable, Mount::Write))
-        .chain(all(&plan.pinned, Mount::Pin))
-        .collect();
-    mounts.sort_by_key(|(path, mount)| (path.components().count(), path.clone(), *mount));
-    mounts
+        .chain(places.map(|(path, access)| (path, Mount::Place(access))))
+        .chain([(face.to_owned(), Mount::Place(Access::Read))])
+        .collect()
 }
 
 /// A link is followed by nobody: all paths are real ones.
@@ -118,9 +110,9 @@ fn words(path: &Path, mount: Mount, temporary: &Path) -> Vec<OsString> {
         Mount::Base if path == Path::new("/proc") => one("--proc"),
         Mount::Base => two("--ro-bind", path),
         Mount::Temporary => two("--bind", &temporary.join(name_of_temporary(path))),
-        Mount::Mask if is_folder(path) => one("--tmpfs"),
-        Mount::Mask => two("--ro-bind", Path::new("/dev/null")),
-        Mount::Show | Mount::Pin => two("--ro-bind-try", path),
-        Mount::Write => two("--bind-try", path),
+        Mount::Place(Access::Hidden) if is_folder(path) => one("--tmpfs"),
+        Mount::Place(Access::Hidden) => two("--ro-bind", Path::new("/dev/null")),
+        Mount::Place(Access::Read) => two("--ro-bind-try", path),
+        Mount::Place(Access::Write) => two("--bind-try", path),
     }
 }

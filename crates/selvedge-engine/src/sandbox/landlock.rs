@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use super::plan::{Plan, paths};
+use super::plan::{Access as PlaceAccess, Plan, paths};
 
 /// The newest rules that were tried; an older kernel holds what it knows of them.
 const NEWEST: ABI = ABI::V6;
@@ -72,60 +72,79 @@ pub(super) fn scope() -> io::Result<()> {
 
 /// Puts the walls of a plan around this process.
 pub(super) fn enclose(plan: &Plan, temporary: &Path) -> io::Result<()> {
-    let rules = Ruleset::default()
+    let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create)
         .map_err(io::Error::other)?;
     renounce()?;
-    let masked = paths(&plan.masked);
-    let mut granting = Granting {
-        rules,
-        barred: masked.clone(),
-    };
-    granting.barred.push(PathBuf::from("/dev"));
-    let read = AccessFs::from_read(NEWEST);
-    granting.grant(Path::new("/"), read);
-    granting.barred = masked.clone();
-    for device in DEVICES {
-        granting.grant(Path::new(device), write());
+    for (path, access) in grants(plan, temporary) {
+        let Ok(opened) = PathFd::new(&path) else {
+            continue;
+        };
+        // A rule that cannot be made grants nothing.
+        let _ = (&mut ruleset).add_rule(PathBeneath::new(opened, access));
     }
-    for shown in paths(&plan.shown) {
-        granting.barred = Vec::new();
-        granting.grant(&shown, read);
-    }
-    granting.barred = masked;
-    granting.barred.extend(paths(&plan.kept));
-    let mut writable = paths(&plan.writable);
-    writable.push(temporary.to_owned());
-    if !plan.strict {
-        writable.extend(super::bubblewrap::TEMPORARY.map(PathBuf::from));
-        writable.push(PathBuf::from(SHARED_MEMORY));
-    }
-    for path in writable {
-        // What is named is granted whole, also where it lies in what is barred.
-        let barred = granting.barred.clone();
-        granting
-            .barred
-            .retain(|barred| *barred != path && barred.starts_with(&path));
-        granting.grant(&path, write());
-        granting.barred = barred;
-    }
-    let status = granting.rules.restrict_self().map_err(io::Error::other)?;
+    let status = ruleset.restrict_self().map_err(io::Error::other)?;
     if status.ruleset == RulesetStatus::NotEnforced {
         return Err(io::Error::other("this kernel has no Landlock"));
     }
     Ok(())
 }
 
+/// What is granted where: each grant holds for all that lies below its path.
+pub(super) fn grants(plan: &Plan, temporary: &Path) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
+    let places = plan.places();
+    let of = |wanted: PlaceAccess| {
+        let those = places.iter().filter(move |(_, access)| **access == wanted);
+        those.map(|(path, _)| path.clone())
+    };
+    let hidden: Vec<PathBuf> = of(PlaceAccess::Hidden).collect();
+    let mut granting = Granting {
+        grants: Vec::new(),
+        barred: hidden.clone(),
+    };
+    let read = AccessFs::from_read(NEWEST);
+    granting.barred.push(PathBuf::from("/dev"));
+    granting.grant(Path::new("/"), read);
+    granting.barred = hidden;
+    for device in DEVICES {
+        granting.grant(Path::new(device), write());
+    }
+    for path in of(PlaceAccess::Read) {
+        granting.open(&path, read);
+    }
+    granting.barred.extend(paths(&plan.kept));
+    let mut writable: Vec<PathBuf> = of(PlaceAccess::Write).collect();
+    writable.push(temporary.to_owned());
+    if !plan.strict {
+        writable.extend(super::bubblewrap::TEMPORARY.map(PathBuf::from));
+        writable.push(PathBuf::from(SHARED_MEMORY));
+    }
+    for path in writable {
+        granting.open(&path, write());
+    }
+    granting.grants
+}
+
 struct Granting {
-    rules: RulesetCreated,
+    grants: Vec<(PathBuf, BitFlags<AccessFs>)>,
     /// What is not granted, nor anything below it.
     barred: Vec<PathBuf>,
 }
 
 impl Granting {
+    /// Grants a place that is named, also where it lies in what is barred, but nothing that is barred
+    /// below it.
+    fn open(&mut self, path: &Path, access: BitFlags<AccessFs>) {
+        let below = |barred: &&PathBuf| barred.as_path() != path && barred.starts_with(path);
+        let below = self.barred.iter().filter(below).cloned().collect();
+        let barred = std::mem::replace(&mut self.barred, below);
+        self.grant(path, access);
+        self.barred = barred;
+    }
+
     fn grant(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         if self.barred.iter().any(|barred| path.starts_with(barred)) {
             return;
@@ -153,11 +172,6 @@ impl Granting {
         } else {
             access & AccessFs::from_file(NEWEST)
         };
-        let Ok(opened) = PathFd::new(path) else {
-            return;
-        };
-        let rule = PathBeneath::new(opened, access);
-        // A rule that cannot be made grants nothing.
-        let _ = (&mut self.rules).add_rule(rule);
+        self.grants.push((path.to_owned(), access));
     }
 }

@@ -107,14 +107,13 @@ impl Walls {
             .filter(|_| !works_here)
             .and_then(real);
         let here = Some(own.workspace.clone()).filter(|_| works_here);
-        let writable = here
+        let opened: Vec<PathBuf> = here
             .into_iter()
             .chain(own.writable.iter().cloned())
             .chain(git_folder(&own.workspace))
-            .chain(caches)
             .chain(kept)
-            .chain(command.opens.iter().cloned().filter_map(real));
-        let writable: Vec<PathBuf> = writable.collect();
+            .chain(command.opens.iter().cloned().filter_map(real))
+            .collect();
         let home = own.places.home.clone();
         let masked = own.masked.iter().cloned().filter_map(real);
         let masked = masked
@@ -122,8 +121,8 @@ impl Walls {
             .chain(own.places.of_others(command.agent))
             .chain(real(own.state.clone()))
             .chain(home.clone().filter(|_| strict))
-            // What was asked to be writable is there.
-            .filter(|path| !writable.contains(path));
+            // What was asked to be writable is there; a cache is none of that.
+            .filter(|path| !opened.contains(path));
         let masked: Vec<PathBuf> = masked.collect();
         let toolchains = if strict {
             own.places.toolchains()
@@ -154,7 +153,7 @@ impl Walls {
             ),
             network: !strict || command.agent.is_some_and(speaks_to_a_model),
             strict,
-            writable: bytes(writable),
+            writable: bytes(opened.into_iter().chain(caches)),
             contained: own.contained.clone(),
         };
         (plan, moved)

@@ -1,29 +1,28 @@
 //! What of this machine is in a container, and where: a plan's places, each at its own path, and what
 //! our own part in it needs. What is not named is not there.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::bubblewrap::{TEMPORARY, name_of_temporary};
 use super::container::{SOCKET, Wanted};
-use super::plan::{Plan, paths};
+use super::plan::{Access, Plan, nearest};
 use super::portable::Portable;
 
 /// One place in a container.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     place: PathBuf,
     what: What,
 }
 
-/// Of two at one place the later one counts.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq)]
 enum What {
     /// An empty folder in memory.
     Empty,
     Shown(PathBuf),
     Written(PathBuf),
-    Pinned(PathBuf),
 }
 
 impl Mount {
@@ -41,7 +40,7 @@ impl Mount {
             What::Empty if for_podman => ("type=tmpfs", None, ",tmpfs-mode=1777,notmpcopyup"),
             What::Empty => ("type=tmpfs", None, ",tmpfs-mode=1777"),
             What::Written(source) => ("type=bind", Some(source), ""),
-            What::Shown(source) | What::Pinned(source) => ("type=bind", Some(source), ",readonly"),
+            What::Shown(source) => ("type=bind", Some(source), ",readonly"),
         };
         let mut word = OsString::from(kind);
         let source = source.map(|source| (",source=", source));
@@ -59,9 +58,9 @@ impl Mount {
     }
 }
 
-/// Every place, each once, those that lie deeper after those above them.
+/// Every place, each once and after those above it: a mount covers whatever was mounted below its place
+/// before.
 pub(super) fn mounts(plan: &Plan, wanted: &Wanted<'_>, portable: &Portable) -> Vec<Mount> {
-    let there = |listed: &[_]| paths(listed).into_iter().filter(|path| path.exists());
     let home = wanted.home.filter(|home| home.parent().is_some());
     let empty = [Some(Path::new("/run")), home].into_iter().flatten();
     let mut mounts: Vec<Mount> = empty.map(|path| Mount::new(path, What::Empty)).collect();
@@ -73,32 +72,30 @@ pub(super) fn mounts(plan: &Plan, wanted: &Wanted<'_>, portable: &Portable) -> V
         mounts.push(Mount::new(place, What::Shown(file.clone())));
     }
     mounts.push(Mount::new(SOCKET, What::Written(wanted.socket.to_owned())));
-    let shown: Vec<PathBuf> = there(&plan.shown).collect();
-    let written: Vec<PathBuf> = there(&plan.writable).collect();
-    // What lies in none of these is not there at all, and needs no mask.
-    let is_in_one = |path: &PathBuf| {
-        let mut open = shown.iter().chain(&written);
-        open.any(|open| path != open && path.starts_with(open))
-    };
-    for path in there(&plan.masked).filter(is_in_one) {
-        let what = if path.is_dir() {
-            What::Empty
-        } else {
-            What::Shown("/dev/null".into())
+    let mut places = plan.places();
+    places.retain(|path, _| path.exists());
+    for (path, access) in &places {
+        let what = match access {
+            Access::Read => What::Shown(path.clone()),
+            Access::Write => What::Written(path.clone()),
+            // What lies in nothing that is shown is not there at all, and needs no mask.
+            Access::Hidden if !is_below_shown(&places, path) => continue,
+            Access::Hidden if path.is_dir() => What::Empty,
+            Access::Hidden => What::Shown("/dev/null".into()),
         };
         mounts.push(Mount::new(path, what));
     }
-    for path in there(&plan.pinned).filter(is_in_one) {
-        mounts.push(Mount::new(path.clone(), What::Pinned(path)));
-    }
-    let same = |path: &PathBuf, what: fn(PathBuf) -> What| Mount::new(path, what(path.clone()));
-    mounts.extend(shown.iter().map(|path| same(path, What::Shown)));
-    mounts.extend(written.iter().map(|path| same(path, What::Written)));
-    mounts.sort();
+    // Of two at one place the later one counts.
+    mounts.sort_by(|one, other| one.place.cmp(&other.place));
     mounts.reverse();
     mounts.dedup_by(|one, kept| one.place == kept.place);
     mounts.reverse();
     mounts
+}
+
+fn is_below_shown(places: &BTreeMap<PathBuf, Access>, path: &Path) -> bool {
+    let above = path.parent();
+    above.is_some_and(|above| nearest(places, above).is_some_and(|it| it != Access::Hidden))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Places {
     /// What nobody inside may read.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let socket = absolute(&self.environment, "SSH_AUTH_SOCK");
-        let listed = self.existing("masked").into_iter();
+        let listed = self.existing_anywhere("masked").into_iter();
         listed.chain(socket.and_then(real)).collect()
     }
 
@@ -132,9 +132,12 @@ impl Places {
 
     /// What all other agents keep.
     pub(super) fn of_others(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
+        let others = AgentKind::ALL.iter().filter(|other| Some(**other) != kind);
         match kind {
             Some(kind) if is_any_program(kind) => Vec::new(),
-            kind => self.of_agents(|name| Some(name) != kind.map(AgentKind::name)),
+            _ => others
+                .flat_map(|other| self.existing_anywhere(other.name()))
+                .collect(),
         }
     }
 
@@ -155,19 +158,47 @@ impl Places {
             if let Ok(rest) = Path::new(place).strip_prefix(beginning)
                 && let Some(moved) = absolute(&self.environment, variable)
             {
-                return Some(if rest.as_os_str().is_empty() {
-                    moved
-                } else {
-                    moved.join(rest)
-                });
+                return Some(below(moved, rest));
             }
         }
         self.home.as_ref().map(|home| home.join(place))
     }
 
+    /// What exists of a section, both where a variable has moved it and where it lies otherwise: what
+    /// is moved leaves the old one behind, and a variable may name several places.
+    fn existing_anywhere(&self, section: &str) -> Vec<PathBuf> {
+        lines_of(section)
+            .flat_map(|place| {
+                let moved = MOVED.iter().filter_map(move |(beginning, variable)| {
+                    let rest = Path::new(place).strip_prefix(beginning).ok()?;
+                    let value = self.environment.get(OsStr::new(variable))?;
+                    Some(
+                        std::env::split_paths(value)
+                            .map(|path| below(path, rest))
+                            .collect::<Vec<_>>(),
+                    )
+                });
+                // An absolute place is its own.
+                let usual = self.home.clone().unwrap_or_default().join(place);
+                moved.flatten().chain([usual])
+            })
+            .filter(|path| path.is_absolute())
+            .filter_map(real)
+            .collect()
+    }
+
     fn existing(&self, section: &str) -> Vec<PathBuf> {
         let places = lines_of(section).filter_map(|place| self.lies(place));
         places.filter_map(real).collect()
+    }
+}
+
+/// With no slash at the end: what it names may be a file.
+fn below(path: PathBuf, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() {
+        path
+    } else {
+        path.join(rest)
     }
 }
 

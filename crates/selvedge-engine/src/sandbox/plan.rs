@@ -1,7 +1,8 @@
 //! What one session may reach, as plain data: made in the main program, which knows the home and the
 //! environment, and carried out by whoever builds the walls. All paths are real ones, and exist.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use selvedge_core::model::Backend;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,43 @@ pub(crate) struct Plan {
     pub(crate) contained: Option<Contained>,
 }
 
+/// What a session may do with a place, and with what lies below it up to the next place that is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing: it is not there.
+    Hidden,
+    Read,
+    Write,
+}
+
+impl Plan {
+    /// Every place that is named, once, each after those above it; the nearest one at or above a path
+    /// decides about it. A place that is masked is hidden, whatever else names it. A pin only takes
+    /// the right to write away: what cannot be written needs none.
+    pub(crate) fn places(&self) -> BTreeMap<PathBuf, Access> {
+        let mut places = BTreeMap::new();
+        for (listed, access) in [
+            (&self.shown, Access::Read),
+            (&self.writable, Access::Write),
+            (&self.masked, Access::Hidden),
+        ] {
+            places.extend(paths(listed).into_iter().map(|path| (path, access)));
+        }
+        let pinned: Vec<PathBuf> = paths(&self.pinned)
+            .into_iter()
+            .filter(|path| nearest(&places, path) == Some(Access::Write))
+            .collect();
+        places.extend(pinned.into_iter().map(|path| (path, Access::Read)));
+        places
+    }
+}
+
+/// What is decided about a path, if anything is.
+pub(super) fn nearest(places: &BTreeMap<PathBuf, Access>, path: &Path) -> Option<Access> {
+    path.ancestors()
+        .find_map(|place| places.get(place).copied())
+}
+
 /// Paths as the system knows them.
 pub(crate) fn paths(listed: &[Bytes]) -> Vec<PathBuf> {
     listed.iter().map(PathBuf::from).collect()
@@ -44,3 +82,6 @@ pub(crate) fn bytes(paths: impl IntoIterator<Item = PathBuf>) -> Vec<Bytes> {
     paths.dedup();
     paths.iter().map(|path| path.as_os_str().into()).collect()
 }
+
+#[cfg(test)]
+mod tests;

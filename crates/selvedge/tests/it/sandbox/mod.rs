@@ -10,6 +10,7 @@ mod endings;
 mod escapes;
 mod forging;
 mod kernel;
+mod masks;
 mod scene;
 mod secrets;
 mod steering;
