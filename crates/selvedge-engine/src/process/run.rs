@@ -104,6 +104,8 @@ impl Watch {
     async fn over(&mut self) -> Result<TreeReport, Lost> {
         loop {
             match self.session.news().await? {
+                // A supervisor reports one exit: a second one is forged, or the first one was.
+                News::Exited(_) if self.exit.is_some() => return Err(Lost),
                 News::Exited(exit) => self.exit = Some(exit),
                 News::Over(tree) => return Ok(tree),
             }
