@@ -99,6 +99,27 @@ pub async fn verify(
     let mut trees = verification.trees.clone();
     let guard = verification.guard(trees.as_mut()).await?;
     let before = Steering::note(&verification.workspace);
+    let report = run_checks(verification, steps, trees, progress, cancel).await;
+    // Checks that were aborted have changed things, too.
+    let put_back = before.put_back();
+    Ok(Report {
+        guard,
+        sandbox: Some(Sandbox {
+            put_back,
+            ..held(&verification.supervisor)
+        }),
+        duration_ms: millis(began.elapsed()),
+        ..report?
+    })
+}
+
+async fn run_checks(
+    verification: &Verification,
+    steps: &[Step],
+    trees: Option<Trees>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Report, CheckAborted> {
     let place = verification.place();
     let deadline = Instant::now() + verification.limit;
     let ((findings, is_settled), changed) = futures_util::try_join!(
@@ -110,7 +131,7 @@ pub async fn verify(
         verification.look_at_changes(trees.as_ref(), deadline, cancel),
     )?;
     let out_of_time = Instant::now() >= deadline;
-    let (mut steps, mut findings) = (steps.clone(), findings);
+    let (mut steps, mut findings) = (steps.to_vec(), findings);
     let called = match &verification.session {
         Some(session) => calls::look(session, trees.as_ref()).await?,
         None => None,
@@ -142,13 +163,7 @@ pub async fn verify(
     Ok(Report {
         checks,
         summary,
-        guard,
-        sandbox: Some(Sandbox {
-            put_back: before.put_back(),
-            ..held(&verification.supervisor)
-        }),
         tree: trees.map(|trees| trees.judged),
-        duration_ms: millis(began.elapsed()),
         ..empty(verification, status)
     })
 }
