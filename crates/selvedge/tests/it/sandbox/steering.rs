@@ -172,7 +172,7 @@ fn leaves_alone(scene: &Scene, sessions: &[&str]) {
 /// it says so.
 #[test]
 fn what_lies_outside_is_reported() {
-    let scene = Scene::behind("none");
+    let scene = Scene::create("none");
     let kept = scene.env.home().join("kept");
     fs::create_dir(&kept).unwrap();
     linked(&scene, &kept.join("hooks"), &kept.join("config"));
