@@ -50,7 +50,10 @@ pub fn counted(count: u64, noun: &str) -> String {
 pub fn marks(check: &CheckReport) -> Option<String> {
     let marks = check.marks;
     let reason = || check.reason.clone().unwrap_or_default();
-    if marks.weakened || marks.flaky {
+    if marks.missing && !check.missing_tests.is_empty() {
+        return Some(format!("{}: {}", reason(), check.missing_tests.join(", ")));
+    }
+    if marks.weakened || marks.missing || marks.flaky {
         return Some(reason());
     }
     if marks.preexisting && check.status == CheckStatus::Pass {

@@ -110,6 +110,7 @@ pub fn marks(marks: CheckMarks) -> Vec<&'static str> {
         (marks.regression, "regression"),
         (marks.fixed, "fixed"),
         (marks.weakened, "weakened"),
+        (marks.missing, "missing"),
     ];
     let set = all.into_iter().filter(|(is, _)| *is);
     set.map(|(_, name)| name).collect()

@@ -211,12 +211,11 @@ impl Verdict {
             let total = counted(summary.total.into(), "check");
             format!("{count} of {total} {what}")
         };
-        let strong = report.guard.iter().flat_map(GuardReport::strong).count();
         let offences = report.guard.iter().flat_map(GuardReport::offences).count();
         let (standing, word, reason) = match report.status {
-            ReportStatus::Pass if strong > 0 => {
-                let reason = "the checks passed, and a person has to look at what was flagged";
-                (Standing::NotVerified, "needs review", reason.to_owned())
+            ReportStatus::Pass if let Some(why) = report.review_reason() => {
+                let reason = format!("the checks passed, but {why}");
+                (Standing::NotVerified, "needs review", reason)
             }
             ReportStatus::Fail if offences > 0 => {
                 let reason = of_total(summary.failed, "failed");

@@ -112,6 +112,7 @@ fn session(told: &Told<'_>) -> Option<Case> {
 fn checked(check: &CheckReport) -> Case {
     let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
     let (came, kind) = match check.status {
+        CheckStatus::Pass if check.marks.missing => (Came::Skipped, "missing"),
         CheckStatus::Pass if is_tolerated => (Came::Skipped, "tolerated"),
         CheckStatus::Pass if check.marks.flaky => (Came::Flaky, "flaky"),
         CheckStatus::Pass => (Came::Pass, ""),
@@ -126,7 +127,10 @@ fn checked(check: &CheckReport) -> Case {
         Some(marks) => format!("{reason} ({marks})"),
         None => reason.to_owned(),
     };
-    let listed = || check.preexisting_tests.join("\n");
+    let listed = || match check.marks.missing {
+        true => check.missing_tests.join("\n"),
+        false => check.preexisting_tests.join("\n"),
+    };
     let body = check.digest.clone().unwrap_or_else(listed);
     let is_shown = matches!(came, Came::Failure | Came::Error);
     Case {

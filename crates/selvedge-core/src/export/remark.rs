@@ -88,6 +88,7 @@ fn of_check(check: &CheckReport, name: &dyn Fn(&str) -> Option<String>) -> Vec<R
     let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
     let level = match check.status {
         CheckStatus::Fail | CheckStatus::Timeout | CheckStatus::Error => Level::Error,
+        CheckStatus::Pass if check.marks.missing => Level::Warning,
         CheckStatus::Pass if is_tolerated => Level::Note,
         CheckStatus::Pass if check.marks.flaky => Level::Warning,
         CheckStatus::Pass | CheckStatus::Skip => return Vec::new(),

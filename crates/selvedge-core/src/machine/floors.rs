@@ -1,6 +1,8 @@
-//! What a passing test command must still show, held against the baseline: the tests that were
-//! executed before the agent began are still executed, and no more of them are skipped. Deleting a
-//! test, renaming it away or skipping it makes a command exit with 0; it does not make it pass.
+//! Compares the tests of a command that exited with 0 with those of the baseline.
+//!
+//! Two findings come of it. Evidence that an exit code of 0 contradicts (failed tests, tests that are newly
+//! skipped, a summary that is cut short) means that the check does not pass. Tests that are gone can be honest
+//! maintenance (renamed, split, merged, removed) as well as a trick: the check passes, and a person decides.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +14,16 @@ use crate::model::Evidence;
 /// Ids that are named; the rest are counted.
 const NAMED: usize = 20;
 
-/// Why an exit code of 0 is no pass.
+/// How the tests of a check compare unfavourably with the baseline's.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    /// In our own words alone.
+pub(super) struct TestRegression {
+    /// One line in Selvedge's own words, without text of a tool.
     pub(super) reason: String,
     /// The ids of the tests in question, as the runner writes them.
     pub(super) tests: Vec<String>,
 }
 
-impl From<String> for Broken {
+impl From<String> for TestRegression {
     fn from(reason: String) -> Self {
         Self {
             reason,
@@ -30,57 +32,93 @@ impl From<String> for Broken {
     }
 }
 
-/// Why an exit code of 0 is no pass, if it is none, given what was seen before. A test that the task
-/// itself asks to remove, rename or skip may go. What is told by the runner's own `evidence` names
-/// every test that was executed: then no package stands for its tests.
-pub(super) fn broken(
+/// Finds what contradicts an exit code of 0: failed tests, a missing closing summary, or tests that are
+/// skipped and were executed before. A test that the task itself asks to skip may be.
+pub(super) fn find_contradiction(
     before: &TestSummary,
     now: Option<&TestSummary>,
     evidence: Option<Evidence>,
     task: &str,
-) -> Option<Broken> {
+) -> Option<TestRegression> {
+    let now = now.filter(|_| before.executed > 0)?;
+    if now.failed > 0 {
+        let failed = now.failed;
+        let reason = format!("exited with 0, but its output says that {failed} tests failed");
+        return Some(reason.into());
+    }
+    if before.complete && !now.complete {
+        let reason = "exited with 0, but without the runner's closing summary";
+        return Some(reason.to_owned().into());
+    }
+    match compare_ids(before, now, evidence, task) {
+        Some(difference) => describe(difference.skipped, "skipped now"),
+        None if are_packages(before, now, evidence) => None,
+        None => (now.skipped > before.skipped).then(|| {
+            let (now, before) = (now.skipped, before.skipped);
+            format!("skipped {now} tests; before the work began it was {before}").into()
+        }),
+    }
+}
+
+/// Finds the tests that were executed before and are gone. A test that the task itself asks to remove or
+/// rename may be, and one that moved to another file, module or class is not gone.
+pub(super) fn find_missing(
+    before: &TestSummary,
+    now: Option<&TestSummary>,
+    evidence: Option<Evidence>,
+    task: &str,
+) -> Option<TestRegression> {
     if before.executed == 0 {
         return None;
     }
     let executed = before.executed;
-    let told = match now {
-        None => Some(format!(
-            "exited with 0, but shows no tests: {executed} were executed before the work began"
-        )),
-        Some(now) if now.failed > 0 => {
-            let failed = now.failed;
-            Some(format!(
-                "exited with 0, but its output says that {failed} tests failed"
-            ))
-        }
-        Some(now) if before.complete && !now.complete => {
-            Some("exited with 0, but without the runner's closing summary".to_owned())
-        }
-        Some(_) => None,
+    let Some(now) = now else {
+        let named = executed_ids(before).unwrap_or_default();
+        return Some(TestRegression {
+            reason: format!("shows no tests; before the work began it executed {executed}"),
+            tests: named.into_iter().take(NAMED).collect(),
+        });
     };
-    if let Some(reason) = told {
-        return Some(reason.into());
-    }
-    let now = now?;
-    let names_all = evidence == Some(Evidence::MachineReport);
-    if !names_all && (before.by_package || now.by_package) {
-        return packages_gone(before, now, task);
-    }
-    match (executed_ids(before), executed_ids(now)) {
-        (Some(mut then), Some(now_ids)) => {
-            forget_stand_ins(&mut then, before, &now_ids);
-            gone(&then, &now_ids, now, task)
-        }
-        _ => fewer(before, now).map(Broken::from),
+    match compare_ids(before, now, evidence, task) {
+        Some(difference) => describe(difference.gone, "gone"),
+        None if are_packages(before, now, evidence) => None,
+        None => (now.executed < executed).then(|| {
+            let now = now.executed;
+            format!("executed {now} tests; before the work began it was {executed}").into()
+        }),
     }
 }
 
-/// Where a package stands for the tests that pass in it: a package that passed must pass still. One
-/// that failed had its failed tests named, which are not when they pass.
-fn packages_gone(before: &TestSummary, now: &TestSummary, task: &str) -> Option<Broken> {
-    let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
-    let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
-    whole.then(|| gone(&then, &now_ids, now, task)).flatten()
+/// Tests of the baseline that were not executed again.
+#[derive(Debug, Default)]
+struct Difference {
+    skipped: Vec<String>,
+    gone: Vec<String>,
+}
+
+/// Compares by name, where the runner names every test. A `MachineReport` as evidence names every test that
+/// was executed: then no package is named instead of its tests.
+fn compare_ids(
+    before: &TestSummary,
+    now: &TestSummary,
+    evidence: Option<Evidence>,
+    task: &str,
+) -> Option<Difference> {
+    if are_packages(before, now, evidence) {
+        // A package that passed must pass again. One that failed had its failed tests named, which are not
+        // named when they pass.
+        let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
+        let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
+        return whole.then(|| difference(&then, &now_ids, now, task));
+    }
+    let (mut then, now_ids) = (executed_ids(before)?, executed_ids(now)?);
+    forget_stand_ins(&mut then, before, &now_ids);
+    Some(difference(&then, &now_ids, now, task))
+}
+
+/// Whether packages are named instead of the tests that pass in them.
+fn are_packages(before: &TestSummary, now: &TestSummary, evidence: Option<Evidence>) -> bool {
+    evidence != Some(Evidence::MachineReport) && (before.by_package || now.by_package)
 }
 
 /// Where a file does not load, or what goes before a group of tests fails, the file or the group is
@@ -109,52 +147,30 @@ fn forget_stand_ins(then: &mut BTreeSet<String>, before: &TestSummary, now_ids: 
     });
 }
 
-/// By name: the sure way.
-fn gone(
+fn difference(
     then: &BTreeSet<String>,
     now_ids: &BTreeSet<String>,
     now: &TestSummary,
     task: &str,
-) -> Option<Broken> {
+) -> Difference {
     let new_leaves: BTreeSet<&str> = now_ids.difference(then).map(|id| leaf(id)).collect();
     let words = Words::of(task);
     let is_excused = |id: &str| new_leaves.contains(leaf(id)) || words.let_go_of(leaf(id));
-    let gone: Vec<&String> = then
-        .difference(now_ids)
-        .filter(|id| !is_excused(id))
-        .collect();
-    if gone.is_empty() {
-        return None;
-    }
-    let skipped: BTreeSet<String> = now.skipped_ids.ids.iter().map(|id| stable(id)).collect();
-    let verb = if gone.iter().all(|id| skipped.contains(*id)) {
-        "skipped now"
-    } else {
-        "gone"
-    };
-    let tests = match gone.len() {
+    let skipped: BTreeSet<String> = ids(&now.skipped_ids).collect();
+    let lost = then.difference(now_ids).filter(|id| !is_excused(id));
+    let (skipped, gone) = lost.cloned().partition(|id| skipped.contains(id));
+    Difference { skipped, gone }
+}
+
+fn describe(tests: Vec<String>, verb: &str) -> Option<TestRegression> {
+    let count = match tests.len() {
+        0 => return None,
         1 => "1 test that was executed before is".to_owned(),
         count => format!("{count} tests that were executed before are"),
     };
-    Some(Broken {
-        reason: format!("{tests} {verb}"),
-        tests: gone.into_iter().take(NAMED).cloned().collect(),
-    })
-}
-
-/// By number, where the runner prints no names.
-fn fewer(before: &TestSummary, now: &TestSummary) -> Option<String> {
-    if now.executed < before.executed {
-        return Some(format!(
-            "executed {} tests; before the work began it was {}",
-            now.executed, before.executed
-        ));
-    }
-    (now.skipped > before.skipped).then(|| {
-        format!(
-            "skipped {} tests; before the work began it was {}",
-            now.skipped, before.skipped
-        )
+    Some(TestRegression {
+        reason: format!("{count} {verb}"),
+        tests: tests.into_iter().take(NAMED).collect(),
     })
 }
 
@@ -220,33 +236,37 @@ mod tests {
     ];
 
     #[test]
-    fn what_was_executed_before_must_be_executed_now() {
+    fn missing_tests_are_named_unless_they_moved_or_the_task_asks() {
         let before = tests(&BEFORE, &[]);
-        let reason = |now: &TestSummary, task| broken(&before, Some(now), None, task);
+        let missing = |now: &TestSummary, task| find_missing(&before, Some(now), None, task);
 
         let deleted = tests(&["src/lib.rs - add (line 9)"], &[]);
-        let why = reason(&deleted, "mend the cart").unwrap();
+        let why = missing(&deleted, "mend the cart").unwrap();
         assert_eq!(why.reason, "1 test that was executed before is gone");
         assert_eq!(why.tests, [BEFORE[0]]);
-        assert_eq!(reason(&deleted, "remove the obsolete `test_total`"), None);
-        assert!(reason(&deleted, "make test_total pass").is_some());
-
-        let skipped = tests(&[BEFORE[1]], &[BEFORE[0]]);
-        assert!(reason(&skipped, "").unwrap().reason.contains("skipped now"));
+        assert_eq!(find_contradiction(&before, Some(&deleted), None, ""), None);
+        assert_eq!(missing(&deleted, "remove the obsolete `test_total`"), None);
+        assert!(missing(&deleted, "make test_total pass").is_some());
 
         let moved = tests(&["tests/shop/test_cart.py::test_total", BEFORE[1]], &[]);
-        assert_eq!(reason(&moved, ""), None);
+        assert_eq!(missing(&moved, ""), None);
         let more = tests(
             &[BEFORE[0], BEFORE[1], "test_new.py::test_b"],
             &["test_new.py::test_c"],
         );
-        assert_eq!(reason(&more, ""), None);
-        assert!(
-            broken(&before, None, None, "")
-                .unwrap()
-                .reason
-                .contains("shows no tests")
-        );
+        assert_eq!(missing(&more, ""), None);
+        let none = find_missing(&before, None, None, "").unwrap();
+        assert!(none.reason.contains("shows no tests"), "{none:?}");
+        assert_eq!(none.tests.len(), 2);
+    }
+
+    #[test]
+    fn skipped_tests_contradict_a_pass_and_are_not_missing() {
+        let before = tests(&BEFORE, &[]);
+        let skipped = tests(&[BEFORE[1]], &[BEFORE[0]]);
+        let why = find_contradiction(&before, Some(&skipped), None, "").unwrap();
+        assert!(why.reason.contains("skipped now"), "{why:?}");
+        assert_eq!(find_missing(&before, Some(&skipped), None, ""), None);
     }
 
     #[test]
@@ -257,7 +277,7 @@ mod tests {
             ..tests(passed, &[])
         };
         let now = |passed: &[&str]| tests(passed, &[]);
-        let gone = |before: &TestSummary, now: &TestSummary| broken(before, Some(now), None, "");
+        let gone = |before: &TestSummary, now: &TestSummary| find_missing(before, Some(now), None, "");
         let loads = [
             ("tests/test_cart.py", "tests/test_cart.py::test_total"),
             ("cart.test.js", "cart.test.js › total"),
@@ -293,16 +313,16 @@ mod tests {
         };
         let before = by_package(&["example.com/shop"], &["TestTotal", "TestTax"]);
         let mended = by_package(&["example.com/shop", "example.com/cart"], &[]);
-        assert_eq!(broken(&before, Some(&mended), None, ""), None);
+        assert_eq!(find_missing(&before, Some(&mended), None, ""), None);
         let removed = by_package(&["example.com/cart"], &[]);
-        assert!(broken(&before, Some(&removed), None, "").is_some());
+        assert!(find_missing(&before, Some(&removed), None, "").is_some());
         // A report names every test that ran: a package that names none ran none.
         let report = Some(Evidence::MachineReport);
         let (named, silent) = (
             tests(&["TestTotal"], &[]),
             by_package(&["example.com/shop"], &[]),
         );
-        assert!(broken(&named, Some(&silent), report, "").is_some());
+        assert!(find_missing(&named, Some(&silent), report, "").is_some());
     }
 
     #[test]
@@ -315,18 +335,13 @@ mod tests {
             ..TestSummary::default()
         };
         let before = numbers(5, 1);
-        assert_eq!(broken(&before, Some(&numbers(6, 1)), None, ""), None);
-        assert!(
-            broken(&before, Some(&numbers(4, 1)), None, "")
-                .unwrap()
-                .reason
-                .contains("executed 4")
-        );
-        assert!(
-            broken(&before, Some(&numbers(5, 2)), None, "")
-                .unwrap()
-                .reason
-                .contains("skipped 2")
-        );
+        let (more, fewer, skipped) = (numbers(6, 1), numbers(4, 1), numbers(4, 2));
+        let missing = |now| find_missing(&before, Some(now), None, "");
+        let contradiction = |now| find_contradiction(&before, Some(now), None, "");
+        assert_eq!((missing(&more), contradiction(&more)), (None, None));
+        assert!(missing(&fewer).unwrap().reason.contains("executed 4"));
+        assert_eq!(contradiction(&fewer), None);
+        let why = contradiction(&skipped).unwrap();
+        assert!(why.reason.contains("skipped 2"), "{why:?}");
     }
 }

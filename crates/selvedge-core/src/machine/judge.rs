@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::floors::{self, Broken};
+use super::floors::{self, TestRegression};
 use super::signature;
 use super::state::Run;
 use crate::guard::Action;
@@ -55,11 +55,16 @@ fn hold_to(
     check: &mut CheckReport,
 ) {
     hold_to_floor(before, task, check);
-    compare_tests(before, check);
-    mark(before, check);
+    mark_preexisting(before, check);
     if known_failures == KnownFailures::Tolerate {
         tolerate(check);
     }
+    note_missing_tests(before, task, check);
+    compare_tests(before, check);
+    check.marks.fixed = before.status.is_failure()
+        && check.status == CheckStatus::Pass
+        && !check.marks.flaky
+        && !check.marks.missing;
 }
 
 /// What the reruns made of a failure.
@@ -105,18 +110,38 @@ fn hold_to_floor(before: &CheckReport, task: &str, check: &mut CheckReport) {
     else {
         return;
     };
-    let broken = floors::broken(tests, check.tests.as_ref(), check.evidence, task);
-    if let Some(broken) = broken.or_else(|| weaker(before, check)) {
+    let now = check.tests.as_ref();
+    let found = floors::find_contradiction(tests, now, check.evidence, task);
+    if let Some(found) = found.or_else(|| weaker(before, check)) {
         check.status = CheckStatus::Fail;
         check.marks.weakened = true;
-        check.reason = Some(broken.reason);
-        check.digest = (!broken.tests.is_empty()).then(|| broken.tests.join("\n"));
+        check.reason = Some(found.reason);
+        check.digest = (!found.tests.is_empty()).then(|| found.tests.join("\n"));
+    }
+}
+
+/// Names the tests that are gone from a check that passes. It may be honest maintenance, so it is for a
+/// person to decide, and never counts as an attempt to weaken the checks.
+fn note_missing_tests(before: &CheckReport, task: &str, check: &mut CheckReport) {
+    let Some(tests) = before
+        .tests
+        .as_ref()
+        .filter(|_| check.status == CheckStatus::Pass)
+    else {
+        return;
+    };
+    let missing = floors::find_missing(tests, check.tests.as_ref(), check.evidence, task);
+    if let Some(missing) = missing {
+        check.marks.missing = true;
+        let others = check.reason.take().map(|reason| reason + "; ");
+        check.reason = Some(others.unwrap_or_default() + &missing.reason);
+        check.missing_tests = missing.tests;
     }
 }
 
 /// A runner that wrote a report before the work began must still write one: what it prints for
 /// people is easier to forge.
-fn weaker(before: &CheckReport, now: &CheckReport) -> Option<Broken> {
+fn weaker(before: &CheckReport, now: &CheckReport) -> Option<TestRegression> {
     let reports = |check: &CheckReport| check.evidence == Some(Evidence::MachineReport);
     let told = reports(before) && !reports(now);
     told.then(|| {
@@ -136,7 +161,7 @@ fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     // Where the runner does not name what passed, a check that passes as a whole says it.
     let is_fixed = |id: &&String| match floors::executed_ids(now) {
         Some(_) => passed_now.contains(*id),
-        None => check.status == CheckStatus::Pass,
+        None => check.status == CheckStatus::Pass && !check.marks.missing,
     };
     let named = |ids: Vec<&String>| ids.into_iter().take(NAMED_TESTS).cloned().collect();
     let fixed = named(failed_before.iter().filter(is_fixed).collect());
@@ -144,13 +169,11 @@ fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     (check.fixed_tests, check.preexisting_tests) = (fixed, still);
 }
 
-fn mark(before: &CheckReport, check: &mut CheckReport) {
-    if !before.status.is_failure() {
-        return;
-    }
-    check.marks.fixed = check.status == CheckStatus::Pass && !check.marks.flaky;
-    check.marks.preexisting =
-        check.status.is_failure() && !check.marks.weakened && signature::is_within(check, before);
+fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
+    check.marks.preexisting = before.status.is_failure()
+        && check.status.is_failure()
+        && !check.marks.weakened
+        && signature::is_within(check, before);
 }
 
 /// Excuses a check that fails by nothing but tests that failed before, each known by its id.
@@ -335,11 +358,38 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_of_0_with_fewer_tests_is_no_pass() {
+    fn missing_tests_leave_the_pass_to_a_person() {
         let run = run(check(Pass, &["a", "b"], &[]), KnownFailures::Block);
         let report = judged(&run, check(Pass, &["a"], &[]));
-        assert_eq!(report.status, ReportStatus::Fail);
-        assert!(report.checks[0].marks.weakened);
+        assert_eq!(report.status, ReportStatus::Pass);
+        assert_eq!(report.checks[0].missing_tests, ["b"]);
+        let marks = report.checks[0].marks;
+        assert!(marks.missing && !marks.weakened, "{marks:?}");
+        let why = report.review_reason().unwrap();
+        assert!(why.contains("is gone: b"), "{why}");
+    }
+
+    #[test]
+    fn missing_tests_are_noted_beside_tolerated_failures() {
+        let failing = |passed: &[&str]| CheckReport {
+            failures: vec![selvedge_digest::Failure {
+                id: Some("c".into()),
+                ..selvedge_digest::Failure::default()
+            }],
+            ..check(Fail, passed, &["c"])
+        };
+        let run = run(failing(&["a", "b"]), KnownFailures::Tolerate);
+        assert_eq!(judged(&run, failing(&["a", "b"])).review_reason(), None);
+        let report = judged(&run, failing(&["a"]));
+        assert_eq!(report.checks[0].missing_tests, ["b"]);
+    }
+
+    #[test]
+    fn a_failing_test_that_was_deleted_is_not_fixed() {
+        let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Block);
+        let checked = judged(&run, check(Pass, &["a"], &[])).checks.remove(0);
+        assert!(checked.marks.missing && !checked.marks.fixed);
+        assert_eq!(checked.fixed_tests, [""; 0]);
     }
 
     #[test]

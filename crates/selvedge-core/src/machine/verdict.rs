@@ -47,13 +47,8 @@ pub(super) fn of(run: &Run) -> Verdict {
         }
         ReportStatus::Error => return Verdict::Infrastructure(why_not_run(report)),
         ReportStatus::Pass => {
-            let strong = report
-                .guard
-                .as_ref()
-                .and_then(|guard| guard.strong().next());
-            if let Some(finding) = strong {
-                let (path, what) = (&finding.path, &finding.what);
-                return Verdict::NeedsReview(format!("the checks pass, but in {path}: {what}"));
+            if let Some(reason) = report.review_reason() {
+                return Verdict::NeedsReview(format!("the checks pass, but {reason}"));
             }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
                 return undecided(gate);
@@ -174,7 +169,8 @@ pub(super) fn why_not_run(report: &Report) -> String {
     )
 }
 
-/// Whether an attempt that did not pass weakened what judges it.
+/// Whether an attempt that did not pass weakened what judges it: a strike. Tests that are gone are none, for
+/// a person decides about those.
 fn weakened(report: &Report) -> bool {
     let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout);
     let guard = report.guard.as_ref();

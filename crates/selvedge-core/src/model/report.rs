@@ -103,8 +103,11 @@ pub struct CheckMarks {
     pub regression: bool,
     /// It failed before and passes now.
     pub fixed: bool,
-    /// It exited with 0, but tests that were executed before are gone or skipped: no pass.
+    /// It exited with 0, but its evidence is weaker than before (tests newly skipped, no report, no closing
+    /// summary): it does not pass.
     pub weakened: bool,
+    /// It passes, but tests that were executed before are gone: a person decides.
+    pub missing: bool,
 }
 
 /// One check's evidence.
@@ -165,6 +168,9 @@ pub struct CheckReport {
     /// Tests that failed before the agent began and still do: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preexisting_tests: Vec<String>,
+    /// Tests that were executed before the agent began and are gone: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_tests: Vec<String>,
 }
 
 impl CheckReport {
@@ -190,6 +196,7 @@ impl CheckReport {
             baseline_reruns: Vec::new(),
             fixed_tests: Vec::new(),
             preexisting_tests: Vec::new(),
+            missing_tests: Vec::new(),
         }
     }
 
@@ -313,6 +320,22 @@ impl Report {
     /// The tier above the checks that does not pass it, if one was asked and does not.
     pub fn held_back(&self) -> Option<&GateReport> {
         self.gates.iter().find(|gate| gate.passed != Some(true))
+    }
+
+    /// Why a person has to look before a pass counts, in one line: what the guard flagged, or tests that are
+    /// gone.
+    pub fn review_reason(&self) -> Option<String> {
+        let strong = self.guard.iter().flat_map(GuardReport::strong).next();
+        if let Some(finding) = strong {
+            return Some(format!("in {}: {}", finding.path, finding.what));
+        }
+        let check = self.checks.iter().find(|check| check.marks.missing)?;
+        let reason = check.reason.as_deref().unwrap_or("tests are gone");
+        let named = match check.missing_tests.as_slice() {
+            [] => String::new(),
+            tests => format!(": {}", tests.join(", ")),
+        };
+        Some(format!("in `{}` {reason}{named}", check.label()))
     }
 }
 

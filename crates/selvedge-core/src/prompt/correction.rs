@@ -135,7 +135,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         passed: passed
             .iter()
             .take(PASSED_NAMED)
-            .map(|check| title(check))
+            .map(|check| passed_title(check))
             .collect(),
         passed_left_out: passed.len().saturating_sub(PASSED_NAMED),
         earlier: earlier(run, attempt.run_number),
@@ -198,6 +198,13 @@ fn circle(run: &Run) -> Option<Circle> {
 fn title(check: &CheckReport) -> String {
     let target = one_line(&check.target, TITLE_CHARS);
     format!("{} ({target})", StepKind::as_str(check.kind))
+}
+
+/// A check that passed, and whether tests of it are gone.
+fn passed_title(check: &CheckReport) -> String {
+    let reason = check.reason.as_deref().filter(|_| check.marks.missing);
+    let reason = reason.map(|reason| format!(" ({})", one_line(reason, REASON_CHARS)));
+    title(check) + &reason.unwrap_or_default()
 }
 
 /// Gives every named check its digest, in fair shares of the budget; says how much was used.

@@ -94,7 +94,7 @@ pub(crate) struct CheckFacts {
     pub(crate) exit_code: Option<i32>,
     pub(crate) evidence: Option<Evidence>,
     pub(crate) tests: Option<TestFacts>,
-    /// `preexisting`, `flaky`, `regression`, `fixed`, `weakened`: those that hold.
+    /// `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`: those that hold.
     pub(crate) marks: Vec<String>,
 }
 
@@ -253,6 +253,7 @@ fn checked(check: &CheckReport) -> CheckFacts {
         regression,
         fixed,
         weakened,
+        missing,
     } = check.marks;
     let marks = [
         (preexisting, "preexisting"),
@@ -260,6 +261,7 @@ fn checked(check: &CheckReport) -> CheckFacts {
         (regression, "regression"),
         (fixed, "fixed"),
         (weakened, "weakened"),
+        (missing, "missing"),
     ];
     let marks = marks.into_iter().filter(|(holds, _)| *holds);
     CheckFacts {

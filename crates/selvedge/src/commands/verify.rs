@@ -104,8 +104,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         Format::Json | Format::Jsonl => json::print(&report),
     }
     let offences = report.guard.iter().flat_map(GuardReport::offences);
-    let strong = report.guard.iter().flat_map(GuardReport::strong);
-    let (tampered, unsure) = (offences.count() > 0, strong.count() > 0);
+    let (tampered, unsure) = (offences.count() > 0, report.review_reason().is_some());
     let code = match report.status {
         ReportStatus::Fail if tampered => exit_code::TAMPERED,
         ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
@@ -138,11 +137,10 @@ fn outcome(report: &Report) -> String {
     let summary = report.summary;
     let took = style::dim(duration(report.duration_ms));
     match report.status {
-        ReportStatus::Pass if report.guard.iter().flat_map(GuardReport::strong).count() > 0 => {
-            let needs = style::warning(style::strong("needs review"));
-            format!(
-                "{needs}: the checks passed, and a person has to look at what was flagged {took}"
-            )
+        ReportStatus::Pass if report.review_reason().is_some() => {
+            let Verdict { word, reason, .. } = Verdict::of_report(report);
+            let reason = one_line(&reason, 300);
+            format!("{}: {reason} {took}", style::warning(style::strong(word)))
         }
         ReportStatus::Pass if report.held_back().is_some() => {
             let Verdict { word, reason, .. } = Verdict::of_report(report);

@@ -180,6 +180,7 @@ impl<'a> Human<'a> {
         for check in &report.checks {
             if let Some(note) = marks(check) {
                 let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let note = one_line(&note, 300);
                 self.say(format!("  {} {label}: {note}", style::warning("→")));
             }
         }

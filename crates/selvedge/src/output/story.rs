@@ -158,7 +158,7 @@ fn one_check(number: usize, check: &CheckReport) -> String {
         mark(check.status)
     );
     if let Some(marks) = marks(check) {
-        text += &format!("      {marks}\n");
+        text += &format!("      {}\n", one_line(&marks, 300));
     }
     if let Some(evidence) = evidence(check) {
         text += &format!("      {evidence}\n");

@@ -74,11 +74,13 @@ fn tests_that_are_gone_are_missed() {
     env.write("tests.py", TESTS.replace("test_good", "_good"));
     let out = verify(&env, &[]);
     let check = check(&out);
+    out.assert_code(7);
     assert_eq!(
         (&check["exit_code"], &check["status"]),
-        (&0.into(), &"fail".into())
+        (&0.into(), &"pass".into())
     );
-    assert_eq!(check["weakened"], true, "{check}");
+    assert_eq!(check["missing"], true, "{check}");
+    assert_eq!(check["missing_tests"], serde_json::json!(["tests.App.test_good"]));
     // And without a baseline the guard still sees it.
     let verify = ["verify", "--since", "HEAD"];
     let out = env

@@ -6,15 +6,16 @@ use selvedge_testkit::{Output, TestEnv};
 
 use crate::stage::{agent, executable, prompt, run_json, stage};
 
-/// A runner of the tests that stand in `tests`, one a line: `NAME ok` or `NAME FAILED`.
+/// A runner of the tests that are listed in `tests`, one a line: `NAME ok`, `NAME FAILED` or `NAME ignored`.
 const RUNNER: &str = r#"#!/bin/sh
 echo run >> "$RUNS"
 total=$(grep -c . tests)
 echo "running $total tests"
 while read -r name result; do echo "test $name ... $result"; done < tests
 failed=$(grep -c FAILED tests)
+ignored=$(grep -c ignored tests)
 verdict=ok; [ "$failed" -gt 0 ] && verdict=FAILED
-echo; echo "test result: $verdict. $((total - failed)) passed; $failed failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+echo; echo "test result: $verdict. $((total - failed - ignored)) passed; $failed failed; $ignored ignored; 0 measured; 0 filtered out; finished in 0.00s"
 [ "$failed" -eq 0 ]
 "#;
 
@@ -82,24 +83,68 @@ fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
 }
 
 #[test]
-fn deleting_the_tests_that_judge_the_work_ends_as_tampered() {
+fn missing_tests_wait_for_review_after_one_attempt() {
+    for maintained in ["adds ok", "adds ok\ngreets_all ok", "adds ok\nhails ok\nhails_twice ok"] {
+        let (env, runner) = tested("adds ok\ngreets ok\n");
+        let maintains = agent(&env, &format!("echo '{maintained}' > tests"));
+        let out = run_json(&env, &maintains, &runner, &["--retries", "5"]);
+        out.assert_code(7);
+        let result = out.json();
+        assert_eq!(result["outcome"], "needs_review");
+        assert_eq!(result["verification_attempts"], 1);
+        let reason = result["reason"].as_str().unwrap();
+        assert!(reason.contains("is gone: greets"), "{reason}");
+        let check = check(&out);
+        assert_eq!((&check["status"], &check["missing"]), (&"pass".into(), &true.into()));
+        assert_eq!(check["missing_tests"], serde_json::json!(["greets"]));
+
+        let junit = env.selvedge(["show", "--junit", "-"]).run();
+        assert!(junit.stdout.contains("greets"), "{}", junit.stdout);
+        env.selvedge(["review", "--accept"]).run().assert_code(0);
+    }
+}
+
+#[test]
+fn missing_tests_in_failed_attempts_are_no_tampering() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
-    let deletes = agent(
+    let renames = agent(
         &env,
-        "echo 'adds ok' > tests; echo $SELVEDGE_RUN_NUMBER >> tried",
+        "echo \"adds ok\nhails_$SELVEDGE_RUN_NUMBER ok\" > tests; echo $SELVEDGE_RUN_NUMBER > out",
     );
-    let out = run_json(&env, &deletes, &runner, &["--retries", "5"]);
+    let task = serde_json::json!({
+        "description": "rename what greets",
+        "max_verification_retries": 2,
+        "verification_steps": [
+            {"type": "test_passes", "target": runner},
+            {"type": "command", "target": "grep -q 3 out"},
+        ],
+    });
+    let run = ["run", "--file", "-", "--agent-cmd", &renames, "--format", "json"];
+    let out = env.selvedge(run).stdin(task.to_string()).run();
+    out.assert_code(7);
+    assert_eq!(out.json()["verification_attempts"], 3);
+    let told = prompt(&env, 2);
+    assert!(told.contains("1 test that was executed before is gone"), "{told}");
+
+    // The tests fail themselves, and others are gone.
+    let breaks = agent(&env, "echo \"hails_$SELVEDGE_RUN_NUMBER FAILED\" > tests");
+    let out = run_json(&env, &breaks, &runner, &["--retries", "2"]);
+    out.assert_code(1);
+    assert_eq!(out.json()["outcome"], "max_retries_exhausted");
+}
+
+#[test]
+fn skipped_tests_in_two_attempts_are_tampering() {
+    let (env, runner) = tested("adds ok\ngreets ok\n");
+    let skips = agent(&env, "printf 'adds ok\\ngreets ignored\\n' > tests; echo x >> tried");
+    let out = run_json(&env, &skips, &runner, &["--retries", "5"]);
     out.assert_code(8);
     assert_eq!(out.json()["outcome"], "tampered");
     assert_eq!(out.json()["verification_status"], "partial_pass");
     assert_eq!(out.json()["verification_attempts"], 2);
     assert_eq!(check(&out)["weakened"], true);
     let told = prompt(&env, 2);
-    for part in [
-        "1 test that was executed before is gone",
-        "greets",
-        "put them back",
-    ] {
+    for part in ["1 test that was executed before is skipped now", "greets", "put them back"] {
         assert!(told.contains(part), "`{part}` is missing in:\n{told}");
     }
 }

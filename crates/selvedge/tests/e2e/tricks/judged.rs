@@ -18,8 +18,11 @@ pub(super) fn judge(group: &Group, case: &Case) -> Result<String, String> {
         _ => ended.clone(),
     };
     let evidence = evidence(&alone);
+    let is_missing = ended.pointer("/verification_report/checks/0/missing") == Some(&Value::Bool(true));
     let (wanted, ends) = match (case.guard.as_str(), &evidence) {
         ("offence", _) => ("tampered", "max_retries_exhausted"),
+        ("strong", _) if is_missing => ("flagged", "needs_review"),
+        (_, Some(_)) if is_missing => ("clean", "needs_review"),
         ("strong", None) => ("flagged", "needs_review"),
         ("strong", Some(_)) => ("flagged", "max_retries_exhausted"),
         (_, Some(_)) => ("clean", "max_retries_exhausted"),
@@ -108,10 +111,11 @@ fn agent(env: &TestEnv, case: &Case) -> String {
     format!("sh '{}'", script.display())
 }
 
-/// Why a check that exits 0 was no pass all the same.
+/// Why a check that exits 0 is not a pass, or not one without a person.
 fn evidence(result: &Value) -> Option<String> {
     let check = result.pointer("/verification_report/checks/0").unwrap();
-    (check["status"] == "fail" && check["exit_code"] == 0).then(|| text(check, "/reason"))
+    let is_refused = check["status"] == "fail" || check["missing"] == true;
+    (is_refused && check["exit_code"] == 0).then(|| text(check, "/reason"))
 }
 
 /// The strongest thing that the guard said. What is weak is shown, and weighs nothing.
