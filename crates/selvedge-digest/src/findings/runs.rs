@@ -75,6 +75,16 @@ impl Runner {
     }
 }
 
+/// Adds an id to a list, as long as the list has room for it.
+fn keep(list: &mut TestIds, bytes: &mut usize, id: String) {
+    if *bytes + id.len() > TestIds::MAX_BYTES {
+        list.omitted += 1;
+    } else {
+        *bytes += id.len() + size_of::<String>();
+        list.ids.push(id);
+    }
+}
+
 /// The runs of all runners in a log.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
@@ -107,11 +117,27 @@ impl Runs {
             Outcome::Failed => (&mut self.failed, &mut self.bytes[1]),
             Outcome::Skipped => (&mut self.skipped, &mut self.bytes[2]),
         };
-        if *bytes + id.len() > TestIds::MAX_BYTES {
-            list.omitted += 1;
-        } else {
-            *bytes += id.len() + size_of::<String>();
-            list.ids.push(id.to_owned());
+        keep(list, bytes, id.to_owned());
+    }
+
+    /// Takes over results that were held back until it was clear whose they are.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for held in other.runners {
+            let runner = self.runner(held.tool);
+            runner.seen.add(held.seen);
+            runner.failures = runner.failures.saturating_add(held.failures);
+            runner.open = true;
+        }
+        let lists = [
+            (&mut self.passed, other.passed),
+            (&mut self.failed, other.failed),
+            (&mut self.skipped, other.skipped),
+        ];
+        for ((list, held), bytes) in lists.into_iter().zip(&mut self.bytes) {
+            list.omitted = list.omitted.saturating_add(held.omitted);
+            for id in held.ids {
+                keep(list, bytes, id);
+            }
         }
     }
 

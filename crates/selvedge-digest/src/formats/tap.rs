@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::place::{colon_frame, is_foreign};
 use super::{Claim, Format, prove};
-use crate::findings::{Draft, Findings, Outcome};
+use crate::findings::{Draft, Findings, Outcome, Runs};
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::{FailureKind, Source};
@@ -25,7 +25,11 @@ pub(super) struct Tap {
     /// What the lines of that block belong to.
     block: Block,
     begun: bool,
-    /// The points bear numbers, so that a bare `ok` is somebody else's.
+    /// A version or a plan was read. Without one the output is not TAP, whatever it says is ok.
+    is_tap: bool,
+    /// Results that were read before a version or a plan.
+    early: Runs,
+    /// The points have numbers, so that a bare `ok` belongs to another tool.
     numbered: bool,
 }
 
@@ -53,18 +57,21 @@ enum Block {
 
 static POINT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*(?P<not>not )?ok(?: \d+)?(?: - | |$)(?P<id>.*?)(?: # time=[\d.]+m?s)?(?P<directive> # (?i:skip|todo).*)?(?P<group> \{)?$",
+        r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?: # time=[\d.]+m?s)?(?P<directive> # (?i:skip|todo).*)?(?P<group> \{)?$",
     )
 });
-static PLAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^1\.\.\d+"));
+static PLAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^1\.\.(?:\d+\s*(?:#.*)?|0\s.*)$"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^TAP version \d+"));
 
 impl Format for Tap {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if text.starts_with("TAP version") || text.starts_with("1..") && PLAN.is_match(text) {
-            if !self.begun {
+        let is_version = text.starts_with("TAP version") && VERSION.is_match(text);
+        if is_version || text.starts_with("1..") && PLAN.is_match(text) {
+            if !self.is_tap {
                 findings.tool(TOOL);
-                self.begun = true;
+                findings.runs.absorb(std::mem::take(&mut self.early));
+                (self.begun, self.is_tap) = (true, true);
             }
             return Claim::Noise;
         }
@@ -84,7 +91,7 @@ impl Format for Tap {
 
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
-        if self.begun {
+        if self.is_tap {
             findings.runs.close_as_seen(TOOL);
         }
     }
@@ -97,18 +104,22 @@ impl Tap {
         line: &Line<'_>,
         findings: &mut Findings,
     ) -> Claim {
-        let numbered = line
-            .body()
-            .split(' ')
-            .any(|word| word.parse::<u32>().is_ok());
+        let numbered = point.name("number").is_some();
         let bare = !numbered && point["id"].trim().is_empty();
-        if !self.begun && !numbered || bare && self.numbered {
+        if bare && self.numbered {
+            return Claim::Foreign;
+        }
+        if !self.begun && !numbered {
+            // A plan may follow. Go's `ok  package` is aligned by more than one space.
+            if !point["id"].starts_with(char::is_whitespace) {
+                let id = if bare { line.body() } else { &point["id"] };
+                self.result(outcome(point), id, findings);
+            }
             return Claim::Foreign;
         }
         self.numbered |= numbered;
         self.close(findings);
         self.begun = true;
-        findings.tool(TOOL);
         let id = point["id"].trim();
         let id = if id.is_empty() { line.body() } else { id };
         self.groups.retain(|(indent, _)| *indent < line.indent());
@@ -122,10 +133,8 @@ impl Tap {
         let path = self.groups.iter().map(|(_, group)| group.as_str());
         let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
         let id = id.as_str();
-        if point.name("directive").is_some() {
-            findings.runs.test(TOOL, Outcome::Skipped, Some(id));
-        } else if point.name("not").is_none() {
-            findings.runs.test(TOOL, Outcome::Passed, Some(id));
+        if outcome(point) != Outcome::Failed {
+            self.result(outcome(point), id, findings);
         } else {
             if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
                 // Test::More explained it, on standard error.
@@ -140,6 +149,16 @@ impl Tap {
             return Claim::Evidence;
         }
         Claim::Noise
+    }
+
+    /// Records a test's result, or holds it back until it is clear that this is TAP.
+    fn result(&mut self, outcome: Outcome, id: &str, findings: &mut Findings) {
+        let runs = if self.is_tap {
+            &mut findings.runs
+        } else {
+            &mut self.early
+        };
+        runs.test(TOOL, outcome, Some(id));
     }
 
     fn body(&mut self, line: &Line<'_>) -> Claim {
@@ -192,8 +211,21 @@ impl Tap {
         if consequence {
             findings.told(draft.lines());
         } else {
-            findings.add_test(TOOL, draft);
+            let id = draft.failure.id.clone().unwrap_or_default();
+            self.result(Outcome::Failed, &id, findings);
+            findings.add(draft.found());
         }
+    }
+}
+
+/// What a test point says of its test.
+fn outcome(point: &regex::Captures<'_>) -> Outcome {
+    if point.name("directive").is_some() {
+        Outcome::Skipped
+    } else if point.name("not").is_none() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
     }
 }
 

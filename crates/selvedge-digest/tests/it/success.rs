@@ -79,3 +79,34 @@ fn a_runner_that_tells_packages_alone_is_known_as_one() {
     let verbose = format!("=== RUN   TestTotal\n{failed}FAIL\texample.com/calc\t0.004s\n");
     assert!(!tests(&verbose).by_package);
 }
+
+#[test]
+fn output_is_tap_only_with_a_version_or_a_plan() {
+    let tests = |text: &str| {
+        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
+        analysis
+            .tests
+            .map(|tests| (tests.passed, tests.failed, tests.complete))
+    };
+    let none = [
+        "ok checked 12 files\n",
+        "ok 12 files checked\nok\n",
+        "not ok 3 files are stale\n1..2 of them are new\n",
+        "TAP version unknown\nok 1 - a\n",
+    ];
+    for text in none {
+        assert_eq!(tests(text), None, "{text}");
+    }
+    let some = [
+        "TAP version 14\nok 1 - a\nok 2 - b\n",
+        "1..2\nok 1 - a\nok 2 - b\n",
+        "ok 1 - a\nok 2 - b\n1..2\n",
+        "ok - a\nok - b\n1..2 # done\n",
+        "ok a\nok b\n1..2\n",
+    ];
+    for text in some {
+        assert_eq!(tests(text), Some((2, 0, true)), "{text}");
+    }
+    assert_eq!(tests("ok 1 - a\nnot ok 2 - b\n1..2\n"), Some((1, 1, true)));
+    assert_eq!(tests("ok - a\nnot ok - b\n1..2\n"), Some((1, 1, true)));
+}
