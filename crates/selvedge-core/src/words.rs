@@ -46,6 +46,18 @@ pub fn counted(count: u64, noun: &str) -> String {
     }
 }
 
+/// "512 bytes", "2.0 MiB".
+pub fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, unit)| count >= *unit) {
+        Some((name, unit)) => {
+            let tenths = u128::from(count) * 10 / u128::from(unit);
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+        None => counted(count, "byte"),
+    }
+}
+
 /// What the baseline, the reruns and the attempts before make of a check, in words.
 pub fn marks(check: &CheckReport) -> Option<String> {
     let marks = check.marks;

@@ -1,13 +1,13 @@
 //! The machine's effects, carried out: each kind by the room that knows how.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
     Baseline, CheckStatus, EffectId, EffectKind, GateReport, Sandbox, SessionLimits,
-    SessionOutcome, SessionStatus, SnapshotMoment, Step, Timestamp, TreeId,
+    SessionOutcome, SessionStatus, SnapshotMoment, Step, Timestamp, TreeId, Unkept,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,7 @@ use crate::checks::CheckAborted;
 use crate::gates::{BaselineRun, Gate, Place, Remembered, Trees, Verification, verify};
 use crate::process::Supervisor;
 use crate::sandbox::{Steering, held};
+use crate::unkept;
 use crate::workspace::{self, Workspace, WorkspaceError};
 
 /// Where a run's effects take place.
@@ -130,18 +131,26 @@ impl Site {
 
     async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
         let name = snapshot_name(run, moment);
+        let run_dir = self.run_dir.clone();
         let taken = self
-            .with_workspace(move |workspace| workspace.snapshot_kept(&name))
+            .with_workspace(move |workspace| {
+                let snapshot = workspace.snapshot_kept(&name)?;
+                let unkept = (moment == SnapshotMoment::Start)
+                    .then(|| unkept::watch(workspace.dir(), &snapshot.left_out, &run_dir))
+                    .flatten();
+                Ok((snapshot, unkept))
+            })
             .await;
         match taken {
             Err(error) => Input::Failed {
                 effect,
                 error: format!("cannot keep the tree: {error}"),
             },
-            Ok(snapshot) => Input::Snapshotted {
+            Ok((snapshot, unkept)) => Input::Snapshotted {
                 effect,
                 tree: TreeId::new(snapshot.tree.as_str()),
                 left_out: snapshot.left_out.total,
+                unkept,
             },
         }
     }
@@ -226,6 +235,7 @@ impl Site {
                 put_back: before.put_back(),
                 ..held(&self.agents)
             }),
+            deleted_unkept: self.deleted_unkept(&run.spec.workspace).await,
             ..outcome
         };
         let by_cap = wall_ms < limits.wall_ms && outcome.duration_ms >= wall_ms;
@@ -239,6 +249,13 @@ impl Site {
             };
         }
         outcome
+    }
+
+    /// What is gone of that which no snapshot keeps.
+    async fn deleted_unkept(&self, workspace: &Path) -> Option<Unkept> {
+        let (workspace, run_dir) = (workspace.to_owned(), self.run_dir.clone());
+        let looked = move || unkept::find_deleted(&workspace, &run_dir);
+        tokio::task::spawn_blocking(looked).await.ok().flatten()
     }
 
     async fn baseline(

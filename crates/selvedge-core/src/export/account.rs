@@ -27,6 +27,10 @@ pub struct Account<'a> {
     pub cost: Option<(Cost, Usage)>,
     /// What could not be done or known.
     pub warnings: Vec<String>,
+    /// Files that were deleted and that nothing can restore, a line for each run.
+    pub deletions: Vec<String>,
+    /// Whether the agent changed no files, where that is known.
+    pub unchanged: Option<bool>,
 }
 
 /// One attempt, or the one verification.
@@ -93,6 +97,8 @@ impl<'a> Account<'a> {
             attempts: told(run, None),
             cost: Some((run.cost(), run.usage())),
             warnings: run.warnings(),
+            deletions: run.deletion_warning().into_iter().collect(),
+            unchanged: run.is_unchanged(),
         }
     }
 
@@ -124,6 +130,11 @@ impl<'a> Account<'a> {
                 .collect(),
             cost: Some(spent.fold(nothing, |sum, next| (sum.0 + next.0, sum.1 + next.1))),
             warnings: begun.iter().flat_map(|(_, run)| run.warnings()).collect(),
+            deletions: begun
+                .iter()
+                .filter_map(|(_, run)| run.deletion_warning())
+                .collect(),
+            unchanged: plan.unchanged,
         }
     }
 
@@ -148,6 +159,8 @@ impl<'a> Account<'a> {
             attempts: vec![told],
             cost: judging(&report.gates),
             warnings: Vec::new(),
+            deletions: Vec::new(),
+            unchanged: None,
         }
     }
 

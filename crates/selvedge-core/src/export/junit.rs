@@ -46,7 +46,8 @@ struct Suite {
 /// The whole document.
 pub fn junit(account: &Account<'_>) -> String {
     let mut suites: Vec<Suite> = account.attempts.iter().map(suite).collect();
-    if let Some(case) = outcome(account) {
+    let notes = notes(account);
+    if let Some(case) = outcome(account, &notes) {
         if suites.is_empty() {
             suites.push(Suite {
                 name: account.title.clone(),
@@ -168,10 +169,11 @@ fn judged(gate: &GateReport) -> Case {
 }
 
 /// Invariant: what is not verified is not green.
-fn outcome(account: &Account<'_>) -> Option<Case> {
+fn outcome(account: &Account<'_>, notes: &str) -> Option<Case> {
     let verdict = &account.verdict;
     let (came, kind) = match verdict.standing {
-        Standing::Verified => return None,
+        Standing::Verified if notes.is_empty() => return None,
+        Standing::Verified => (Came::Pass, ""),
         Standing::Unchecked => (Came::Skipped, "unchecked"),
         Standing::NotVerified => (Came::Failure, "not verified"),
         Standing::NotJudged => (Came::Error, "not judged"),
@@ -184,8 +186,17 @@ fn outcome(account: &Account<'_>) -> Option<Case> {
         kind,
         body: message.clone(),
         message,
-        output: String::new(),
+        output: notes.to_owned(),
     })
+}
+
+/// What a reader has to know beside the verdict: that the work is empty, files that nothing can restore.
+fn notes(account: &Account<'_>) -> String {
+    let unchanged = account.unchanged == Some(true);
+    let reason = &account.verdict.reason;
+    let unchanged = unchanged.then(|| format!("{}: {reason}", account.verdict.word));
+    let lines = unchanged.iter().chain(&account.deletions);
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn write(title: &str, suites: &[Suite]) -> io::Result<String> {
@@ -252,15 +263,17 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Res
         Came::Failure => Some("failure"),
         Came::Error => Some("error"),
     };
-    let Some(told) = told else {
+    if told.is_none() && case.output.is_empty() {
         element.write_empty()?;
         return Ok(());
-    };
+    }
     element.write_inner_content(|writer| {
-        writer
-            .create_element(told)
-            .with_attributes([("type", case.kind), ("message", &attribute(&case.message))])
-            .write_text_content(BytesText::new(&text(&case.body)))?;
+        if let Some(told) = told {
+            writer
+                .create_element(told)
+                .with_attributes([("type", case.kind), ("message", &attribute(&case.message))])
+                .write_text_content(BytesText::new(&text(&case.body)))?;
+        }
         if !case.output.is_empty() {
             writer
                 .create_element("system-out")

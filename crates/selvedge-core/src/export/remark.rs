@@ -54,6 +54,14 @@ pub fn remarks(account: &Account<'_>, places: &Places<'_>) -> Vec<Remark> {
         remarks.extend(findings.map(|finding| of_finding(finding, &name)));
         remarks.extend(report.gates.iter().flat_map(of_gate));
     }
+    remarks.extend(account.deletions.iter().map(|deletion| Remark {
+        level: Level::Warning,
+        rule: "deleted-unkept".to_owned(),
+        title: "Selvedge".to_owned(),
+        text: clean(deletion),
+        place: None,
+        is_tolerated: false,
+    }));
     let is_said = remarks.iter().any(|remark| remark.level == Level::Error);
     if account.verdict.standing != Standing::Verified && !is_said {
         remarks.push(of_verdict(account));

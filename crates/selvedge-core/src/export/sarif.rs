@@ -77,6 +77,7 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
                     "verdict": verdict.word,
                     "reason": verdict.reason,
                     "attempts": account.attempts.len(),
+                    "unchanged": account.unchanged,
                 },
             },
         }],

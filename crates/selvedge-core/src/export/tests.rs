@@ -152,6 +152,8 @@ fn account(standing: Standing, attempts: Vec<Told<'_>>) -> Account<'_> {
         attempts,
         cost: Some((Cost::reported(MicroUsd(42_300)), Usage::default())),
         warnings: Vec::new(),
+        deletions: Vec::new(),
+        unchanged: None,
     }
 }
 

@@ -119,6 +119,9 @@ pub struct TaskResult {
     /// Why, in one line.
     #[serde(default)]
     pub reason: String,
+    /// Whether the agent changed no files; absent or `null` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<bool>,
     /// The last session's text.
     #[serde(default)]
     pub output: String,
@@ -187,6 +190,7 @@ impl From<RunResult> for TaskResult {
             status: result.status,
             outcome: result.outcome,
             reason: result.reason,
+            unchanged: result.unchanged,
             output: result.output,
             model_used: result.model_used,
             tokens_in: result.tokens_in,
@@ -215,6 +219,7 @@ impl TaskResult {
             status: crate::machine::status_word(outcome).to_owned(),
             outcome,
             reason: reason.into(),
+            unchanged: None,
             output: String::new(),
             model_used: None,
             tokens_in: 0,

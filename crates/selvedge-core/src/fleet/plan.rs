@@ -8,6 +8,7 @@ use super::page::{SubtaskRow, TaskRow};
 use super::state::TaskState;
 use crate::machine::Run;
 use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult};
+use crate::plan::all_unchanged;
 
 impl TaskRow {
     /// Whether a person has to decide about one of the plan's subtasks before it goes on.
@@ -33,7 +34,9 @@ impl TaskRow {
             cost_source: self.cost.source,
             ..TaskResult::without_run(self.plan_outcome(), self.reason.clone().unwrap_or_default())
         });
+        let unchanged = |it: &SubtaskRow| runs.get(&RunId::from(it.task_id))?.is_unchanged();
         PlanResult {
+            unchanged: all_unchanged(self.subtasks.iter().map(unchanged)),
             task_id: self.task_id,
             run_id: RunId::from(self.task_id),
             status: told.status,

@@ -63,6 +63,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 effect,
                 tree,
                 left_out,
+                unkept,
             },
         ) => {
             let moment = pending_snapshot(run, effect)?;
@@ -70,6 +71,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 effect,
                 tree,
                 left_out,
+                unkept,
             });
             next::after_snapshot(moment, draft);
         }
@@ -202,6 +204,9 @@ fn pending_restore(run: &Run, effect: EffectId) -> Result<TreeId, IllegalInput> 
     }
 }
 
+/// How people are told that an agent's work is empty.
+pub(crate) const UNCHANGED: &str = "the agent changed no files";
+
 impl Run {
     /// The outcome and the reason as one pair, for whoever stops here.
     pub fn conclusion(&self) -> (Outcome, String) {
@@ -211,6 +216,15 @@ impl Run {
             (_, Some(review)) => review.clone(),
             _ => "stopped before it was decided; `selvedge resume` goes on".to_owned(),
         };
+        if self.is_unchanged() == Some(true) && outcome.passed_checks() {
+            let last = self.reported().next_back();
+            let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
+            let note = match guards.any(|guard| guard.offences().next().is_some()) {
+                true => "every change of the agent was reverted, so no files are changed",
+                false => UNCHANGED,
+            };
+            return (outcome, format!("{reason}; {note}"));
+        }
         (outcome, reason)
     }
 }

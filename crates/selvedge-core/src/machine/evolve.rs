@@ -39,6 +39,7 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
         attempts: Vec::new(),
         control: Control::Running,
         start_tree: None,
+        unkept: None,
         baseline: None,
         current_tree: None,
         rescued: Vec::new(),
@@ -92,7 +93,15 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             }
         }
         Event::EffectFailed { effect, .. } => end(run, *effect),
-        Event::TreeSnapshotted { effect, tree, .. } => snapshotted(run, *effect, tree),
+        Event::TreeSnapshotted {
+            effect,
+            tree,
+            unkept,
+            ..
+        } => {
+            run.unkept = unkept.clone().or(run.unkept.take());
+            snapshotted(run, *effect, tree);
+        }
         Event::TreeRestored {
             effect,
             tree,

@@ -277,7 +277,8 @@ mod tests {
             ..tests(passed, &[])
         };
         let now = |passed: &[&str]| tests(passed, &[]);
-        let gone = |before: &TestSummary, now: &TestSummary| find_missing(before, Some(now), None, "");
+        let gone =
+            |before: &TestSummary, now: &TestSummary| find_missing(before, Some(now), None, "");
         let loads = [
             ("tests/test_cart.py", "tests/test_cart.py::test_total"),
             ("cart.test.js", "cart.test.js › total"),

@@ -1,7 +1,7 @@
 //! What the driver may tell the machine, and what it answers when that cannot be.
 
 use crate::model::{
-    Baseline, EffectId, GateReport, Report, RunId, RunSpec, SessionOutcome, TreeId,
+    Baseline, EffectId, GateReport, Report, RunId, RunSpec, SessionOutcome, TreeId, Unkept,
 };
 
 /// Something that was observed, or asked for.
@@ -25,6 +25,8 @@ pub enum Input {
         tree: TreeId,
         /// Files that the snapshot's rules left out.
         left_out: u64,
+        /// At the start of a run: what is too large to be kept.
+        unkept: Option<Unkept>,
     },
     /// The workspace is equal to a kept tree.
     Restored {

@@ -24,6 +24,7 @@ mod verdict;
 pub(crate) mod tests;
 
 pub use budget::Left;
+pub(crate) use decide::UNCHANGED;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInput, Input};

@@ -21,6 +21,9 @@ impl Run {
             status: status_word(outcome).to_owned(),
             outcome,
             reason,
+            unchanged: self.is_unchanged(),
+            unkept: self.unkept.clone(),
+            deleted_unkept: self.deleted_unkept().cloned(),
             output: last.map(|session| session.text.clone()).unwrap_or_default(),
             model_used: last.and_then(|session| session.model.clone()),
             tokens_in: self.usage().tokens_in(),
@@ -60,9 +63,18 @@ impl Run {
         })
     }
 
+    /// Names files that were deleted and that nothing can restore.
+    pub fn deletion_warning(&self) -> Option<String> {
+        let deleted = self.deleted_unkept()?.describe();
+        Some(format!(
+            "deleted during the run, and in no snapshot, so they cannot be restored: {deleted}"
+        ))
+    }
+
     /// What could not be done or known, for whoever reads the result.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.restored_check_files().into_iter().collect();
+        warnings.extend(self.deletion_warning());
         match self.cost() {
             Cost {
                 micro_usd: None, ..

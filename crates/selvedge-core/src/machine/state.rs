@@ -4,8 +4,9 @@ use super::budget::{self, Left};
 use std::sync::Arc;
 
 use crate::model::{
-    Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome, Prompt,
-    Report, RunId, RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Usage,
+    AgentKind, Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome,
+    Prompt, Report, RunId, RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Unkept,
+    Usage,
 };
 use crate::plan::Plan;
 
@@ -41,6 +42,8 @@ pub struct Run {
     pub control: Control,
     /// The tree that it began from.
     pub start_tree: Option<TreeId>,
+    /// What is too large for that tree.
+    pub unkept: Option<Unkept>,
     /// How the checks stood before the agent began.
     pub baseline: Option<Arc<Baseline>>,
     /// The tree that stands in the workspace, as far as is known.
@@ -195,6 +198,27 @@ impl Run {
             _ if self.review.is_some() => Outcome::NeedsReview,
             _ => Outcome::Interrupted,
         }
+    }
+
+    /// Whether the agent changed no files: the tree that was verified last is the one that the run began from,
+    /// and nothing is gone that no tree holds. `None` where that is not known, and for shell tasks, which are
+    /// not expected to change files.
+    pub fn is_unchanged(&self) -> Option<bool> {
+        if self
+            .spec
+            .agents()
+            .all(|agent| agent.kind == AgentKind::Shell)
+        {
+            return None;
+        }
+        let (attempt, _) = self.reported().next_back()?;
+        let (start, tree) = (self.start_tree.as_ref()?, attempt.tree.as_ref()?);
+        Some(start == tree && self.deleted_unkept().is_none())
+    }
+
+    /// What no tree holds and is gone since the run began, as of the last session.
+    pub fn deleted_unkept(&self) -> Option<&Unkept> {
+        self.sessions().next_back()?.deleted_unkept.as_ref()
     }
 
     /// The attempt that has begun and is not closed.

@@ -17,6 +17,7 @@ use super::plan::{PlanSpec, SubtaskEnd};
 use super::report::{Baseline, Report};
 use super::session::SessionOutcome;
 use super::spec::RunSpec;
+use super::unkept::Unkept;
 
 /// The version of the envelope that this program writes.
 pub const ENVELOPE_VERSION: u32 = 1;
@@ -90,6 +91,9 @@ pub enum Event {
         /// Files that the snapshot's rules left out.
         #[serde(default)]
         left_out: u64,
+        /// At the start of a run: what is too large to be kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unkept: Option<Unkept>,
     },
     /// The workspace is equal to a kept tree.
     TreeRestored {

@@ -20,6 +20,7 @@ mod sandbox;
 mod session;
 mod spec;
 mod task;
+mod unkept;
 
 pub use agent::{AgentKind, CostTold, Known};
 pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
@@ -48,6 +49,7 @@ pub use task::{
     BeginsFrom, ComplexityTier, Deliver, LeftTree, RoutingDecision, Step, StepKind, Subtask, Task,
     TaskPart,
 };
+pub use unkept::{Unkept, UnkeptFile};
 
 /// What a failure is, defined once, by the digest that finds it.
 pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};

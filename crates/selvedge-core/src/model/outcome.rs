@@ -84,6 +84,11 @@ pub mod exit_code {
 }
 
 impl Outcome {
+    /// Whether no check failed in the end; a person may still have to decide.
+    pub const fn passed_checks(self) -> bool {
+        matches!(self, Self::Verified | Self::Unchecked | Self::NeedsReview)
+    }
+
     /// The process exit code. An interruption by SIGTERM exits with [`exit_code::TERMINATED`]
     /// instead, which the program knows and the outcome does not.
     pub const fn exit_code(self) -> u8 {

@@ -101,6 +101,10 @@ pub struct PlanResult {
     pub cost_source: CostSource,
     /// Milliseconds in sessions, verification runs and judgements.
     pub worked_ms: u64,
+    /// Whether no agent changed any file: of the chosen execution, or in every subtask. `null` where that is not
+    /// known.
+    #[serde(default)]
+    pub unchanged: Option<bool>,
     /// The verdict in the older contract's words; `null` while the plan is interrupted.
     pub verification_status: Option<VerificationStatus>,
 }

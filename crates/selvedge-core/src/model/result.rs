@@ -7,6 +7,7 @@ use super::ids::{RunId, TaskId};
 use super::money::CostSource;
 use super::outcome::{Outcome, VerificationStatus};
 use super::report::Report;
+use super::unkept::Unkept;
 
 /// How a run ended. Tokens and cost are cumulative over all attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,16 @@ pub struct RunResult {
     pub outcome: Outcome,
     /// Why, in one line.
     pub reason: String,
+    /// Whether the agent changed no files since the run began. `null` where that is not known (no snapshots, no
+    /// verified attempt), and for shell tasks.
+    #[serde(default)]
+    pub unchanged: Option<bool>,
+    /// What was too large for the snapshots when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unkept: Option<Unkept>,
+    /// What of it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_unkept: Option<Unkept>,
     /// The agent's last final text.
     pub output: String,
     /// The model that answered last.

@@ -7,6 +7,7 @@ use super::money::{Cost, MicroUsd, Usage};
 use super::processes::Processes;
 use super::report::OutputRef;
 use super::sandbox::Sandbox;
+use super::unkept::Unkept;
 
 /// How the session ended, as the agent's own records and our two clocks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -132,6 +133,9 @@ pub struct SessionOutcome {
     /// The full transcript on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<OutputRef>,
+    /// Files that no snapshot keeps and that are gone, or empty, since the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_unkept: Option<Unkept>,
 }
 
 impl SessionOutcome {
@@ -156,6 +160,7 @@ impl SessionOutcome {
             processes: None,
             sandbox: None,
             transcript: None,
+            deleted_unkept: None,
         }
     }
 

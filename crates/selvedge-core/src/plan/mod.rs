@@ -18,5 +18,6 @@ pub use contest::{Choice, Standing, behaviour};
 pub use graph::{BadPlan, check};
 pub use order::{Node, Turn, blocked_by, budget_left, holds, turn};
 pub use part::{left_by, part};
+pub use result::all_unchanged;
 pub use state::{Next, Part, Plan};
 pub(crate) use state::{created, fold};

@@ -3,10 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::state::{Part, Plan};
-use crate::machine::status_word;
+use crate::machine::{UNCHANGED, status_word};
 use crate::model::{
     MicroUsd, Outcome, PlanResult, PlannedSubtask, RunId, RunResult, SubtaskResult,
 };
+
+/// Whether all of them changed nothing; `None` where one of them is not known, or there are none.
+pub fn all_unchanged(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    parts
+        .map(|part| part.ok_or(()))
+        .reduce(|all, part| Ok(all? && part?))?
+        .ok()
+}
 
 impl Plan {
     /// One object that says how the plan ended, or stands. `runs` are the results of its subtasks' runs.
@@ -32,8 +40,20 @@ impl Plan {
             estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: cost.source,
             worked_ms: self.worked_ms(),
+            unchanged: self.is_unchanged(runs),
             verification_status: outcome.verification_status(reported),
         }
+    }
+
+    /// Whether no agent changed any file, where that is known of every run in question.
+    fn is_unchanged(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<bool> {
+        let chosen = self.chosen.as_ref().map(|chosen| chosen.id.as_str());
+        if self.spec.contest.is_some() && chosen.is_none() {
+            return None;
+        }
+        let counts = |id: &str| chosen.is_none_or(|chosen| chosen == id);
+        let parts = self.subtasks().filter(|(subtask, _)| counts(&subtask.id));
+        all_unchanged(parts.map(|(_, part)| runs.get(&part.run_id?)?.unchanged))
     }
 
     fn subtask_result(
@@ -71,16 +91,18 @@ impl Plan {
     }
 
     /// What is to be said of a contest.
-    fn contested(&self) -> Option<String> {
+    fn contested(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<String> {
         self.spec.contest?;
         if let Some(why) = &self.review {
             return Some(why.clone());
         }
         if let Some(chosen) = &self.chosen {
-            return Some(format!(
-                "{}: the work of {} stays",
-                chosen.reason, chosen.id
-            ));
+            let (reason, id) = (&chosen.reason, &chosen.id);
+            let mut said = format!("{reason}: the work of {id} stays");
+            if self.is_unchanged(runs) == Some(true) {
+                said += &format!("; {UNCHANGED}");
+            }
+            return Some(said);
         }
         let ended = self.subtasks().filter_map(|(subtask, part)| {
             let end = part.end.as_ref()?;
@@ -105,7 +127,7 @@ impl Plan {
             None if open.clone().any(|it| waits(&it)) => Outcome::NeedsReview,
             None => Outcome::Interrupted,
         };
-        if let Some(said) = self.contested() {
+        if let Some(said) = self.contested(runs) {
             return (outcome, said);
         }
         let all = self.parts.len();
@@ -121,6 +143,9 @@ impl Plan {
         for (subtask, part) in self.subtasks() {
             let id = &subtask.id;
             match (&part.end, part.run_id.and_then(|it| runs.get(&it))) {
+                (Some(_), Some(run)) if part.holds() && run.unchanged == Some(true) => {
+                    said.push(format!("`{id}`: {UNCHANGED}"));
+                }
                 (Some(_), _) if part.holds() => {}
                 (Some(end), _) => said.push(format!("`{id}`: {}", end.reason)),
                 (None, Some(run)) => said.push(format!("`{id}`: {}", run.reason)),

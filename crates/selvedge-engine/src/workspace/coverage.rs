@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How much a snapshot takes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct LeftOuts {
 
 impl LeftOuts {
     /// How many are named.
-    pub const LISTED: usize = 200;
+    pub const LISTED: usize = 2_000;
 
     pub(super) fn of(mut all: Vec<LeftOut>) -> Self {
         all.sort_by(|a, b| (a.reason, &a.path).cmp(&(b.reason, &b.path)));
@@ -170,6 +170,12 @@ const CACHES_WHEN_IGNORED: &[&str] = &[
 
 /// The file by which a folder declares itself a cache (<https://bford.info/cachedir/>).
 pub(super) const CACHE_TAG: &str = "CACHEDIR.TAG";
+
+/// Whether a folder only ever holds what a tool can make again: by its name, or because it says so itself.
+pub(crate) fn is_regenerable(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    CACHES.iter().any(|cache| name == OsStr::new(cache)) || folder.join(CACHE_TAG).exists()
+}
 
 /// Whether an ignored folder of this name is a cache.
 pub(crate) fn is_cache(name: &OsStr) -> bool {

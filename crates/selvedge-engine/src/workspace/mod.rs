@@ -45,8 +45,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-pub(crate) use coverage::is_cache;
 pub use coverage::{LeftOut, LeftOuts, Limits, Reason};
+pub(crate) use coverage::{is_cache, is_regenerable};
 pub use diff::{Change, ChangedFile, Diff, DiffOptions};
 pub use error::WorkspaceError;
 pub use extract::{Version, Versions};

@@ -121,13 +121,17 @@ impl Course {
             ..TaskResult::without_run(outcome, reason)
         };
         let mut files = Vec::new();
+        let mut unchanged = Vec::new();
         for view in parts.begun() {
             let Some(result) = result_of(hub, view).await? else {
+                unchanged.push(None);
                 continue;
             };
+            unchanged.push(result.unchanged);
             sum.execution_ms = sum.execution_ms.saturating_add(result.execution_ms);
             sum.warnings.extend(result.warnings);
         }
+        sum.unchanged = plan::all_unchanged(unchanged.into_iter());
         if let Some(last) = parts.last_verified() {
             if let Some(result) = result_of(hub, last).await? {
                 (sum.branch, sum.commit) = (result.branch, result.commit);

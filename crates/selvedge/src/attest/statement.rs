@@ -5,7 +5,7 @@ use selvedge_core::export::Verdict;
 use selvedge_core::machine::Run;
 use selvedge_core::model::{
     AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, GuardStatus, KnownFailures, Outcome,
-    Report, RunId, StepKind, TaskId, Timestamp,
+    Report, RunId, StepKind, TaskId, Timestamp, Unkept,
 };
 use selvedge_core::words::hex;
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,12 @@ pub(crate) struct RunFacts {
     /// The checks before the work began, in the same order; absent where nobody looked.
     pub(crate) baseline: Option<Vec<CheckStatus>>,
     pub(crate) known_failures: KnownFailures,
+    /// Whether the agent changed no files; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unchanged: Option<bool>,
+    /// What was deleted and no tree holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deleted_unkept: Option<Unkept>,
     pub(crate) froze_with: String,
 }
 
@@ -155,6 +161,8 @@ pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> S
         attempts: run.attempts.len(),
         baseline: baseline.map(|it| it.checks.iter().map(|check| check.status).collect()),
         known_failures: spec.known_failures,
+        unchanged: run.is_unchanged(),
+        deleted_unkept: run.deleted_unkept().cloned(),
         froze_with: spec.selvedge_version.clone(),
     };
     let predicate = Predicate {

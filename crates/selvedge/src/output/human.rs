@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
-    RunResult, SessionOutcome, SessionStatus, TreeId,
+    RunResult, SessionOutcome, SessionStatus, TreeId, Unkept,
 };
 use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
@@ -258,6 +258,10 @@ impl Observer for Human<'_> {
                     self.attempt_begins(attempt, run);
                 }
             }
+            Event::TreeSnapshotted {
+                unkept: Some(unkept),
+                ..
+            } if unkept.files > 0 => self.say(unkept_notice(unkept)),
             Event::EffectRequested {
                 effect: EffectKind::Baseline,
             } => self.say(format!("\n{}", style::strong("before the work"))),
@@ -360,6 +364,15 @@ fn head(run: &Run) -> String {
     format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
 }
 
+/// Names what could not be restored, before the agent begins.
+fn unkept_notice(unkept: &Unkept) -> String {
+    let text = format!(
+        "too large for snapshots, so they cannot be restored if the agent deletes them: {}",
+        unkept.describe()
+    );
+    format!("{} {}", style::warning("note:"), one_line(&text, 400))
+}
+
 /// How a tree that was put aside comes back.
 pub(crate) fn back_to(run: &Run, tree: &TreeId) -> String {
     format!(
@@ -388,6 +401,7 @@ pub(crate) fn verdict(run: &Run) -> String {
     }
     text += &format!("  {}\n", style::dim(facts.join(" · ")));
     for warning in run.warnings() {
+        let warning = one_line(&warning, 400);
         text += &format!("  {} {warning}\n", style::warning("note:"));
     }
     let short = run.run_id.short();

@@ -37,6 +37,9 @@ pub(crate) fn human(run: &Run, detail: Detail) -> String {
         "  task       {}",
         indented(&spec.description, "             ").trim_start()
     );
+    if let Some(unkept) = &run.unkept {
+        text += &format!("  not kept   {}\n", one_line(&unkept.describe(), 400));
+    }
     let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
     for attempt in run.attempts.iter().filter(wanted) {
         text += &one_attempt(attempt, spec, detail);

@@ -41,4 +41,5 @@ mod survivors;
 mod syntax;
 mod tool_calls;
 mod trust;
+mod unchanged;
 mod workspaces;

@@ -80,7 +80,10 @@ fn tests_that_are_gone_are_missed() {
         (&0.into(), &"pass".into())
     );
     assert_eq!(check["missing"], true, "{check}");
-    assert_eq!(check["missing_tests"], serde_json::json!(["tests.App.test_good"]));
+    assert_eq!(
+        check["missing_tests"],
+        serde_json::json!(["tests.App.test_good"])
+    );
     // And without a baseline the guard still sees it.
     let verify = ["verify", "--since", "HEAD"];
     let out = env

@@ -84,7 +84,11 @@ fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
 
 #[test]
 fn missing_tests_wait_for_review_after_one_attempt() {
-    for maintained in ["adds ok", "adds ok\ngreets_all ok", "adds ok\nhails ok\nhails_twice ok"] {
+    for maintained in [
+        "adds ok",
+        "adds ok\ngreets_all ok",
+        "adds ok\nhails ok\nhails_twice ok",
+    ] {
         let (env, runner) = tested("adds ok\ngreets ok\n");
         let maintains = agent(&env, &format!("echo '{maintained}' > tests"));
         let out = run_json(&env, &maintains, &runner, &["--retries", "5"]);
@@ -95,7 +99,10 @@ fn missing_tests_wait_for_review_after_one_attempt() {
         let reason = result["reason"].as_str().unwrap();
         assert!(reason.contains("is gone: greets"), "{reason}");
         let check = check(&out);
-        assert_eq!((&check["status"], &check["missing"]), (&"pass".into(), &true.into()));
+        assert_eq!(
+            (&check["status"], &check["missing"]),
+            (&"pass".into(), &true.into())
+        );
         assert_eq!(check["missing_tests"], serde_json::json!(["greets"]));
 
         let junit = env.selvedge(["show", "--junit", "-"]).run();
@@ -112,19 +119,30 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
         "echo \"adds ok\nhails_$SELVEDGE_RUN_NUMBER ok\" > tests; echo $SELVEDGE_RUN_NUMBER > out",
     );
     let task = serde_json::json!({
-        "description": "rename what greets",
+        "description": "do it",
         "max_verification_retries": 2,
         "verification_steps": [
             {"type": "test_passes", "target": runner},
             {"type": "command", "target": "grep -q 3 out"},
         ],
     });
-    let run = ["run", "--file", "-", "--agent-cmd", &renames, "--format", "json"];
+    let run = [
+        "run",
+        "--file",
+        "-",
+        "--agent-cmd",
+        &renames,
+        "--format",
+        "json",
+    ];
     let out = env.selvedge(run).stdin(task.to_string()).run();
     out.assert_code(7);
     assert_eq!(out.json()["verification_attempts"], 3);
     let told = prompt(&env, 2);
-    assert!(told.contains("1 test that was executed before is gone"), "{told}");
+    assert!(
+        told.contains("1 test that was executed before is gone"),
+        "{told}"
+    );
 
     // The tests fail themselves, and others are gone.
     let breaks = agent(&env, "echo \"hails_$SELVEDGE_RUN_NUMBER FAILED\" > tests");
@@ -136,7 +154,10 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
 #[test]
 fn skipped_tests_in_two_attempts_are_tampering() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
-    let skips = agent(&env, "printf 'adds ok\\ngreets ignored\\n' > tests; echo x >> tried");
+    let skips = agent(
+        &env,
+        "printf 'adds ok\\ngreets ignored\\n' > tests; echo x >> tried",
+    );
     let out = run_json(&env, &skips, &runner, &["--retries", "5"]);
     out.assert_code(8);
     assert_eq!(out.json()["outcome"], "tampered");
@@ -144,7 +165,11 @@ fn skipped_tests_in_two_attempts_are_tampering() {
     assert_eq!(out.json()["verification_attempts"], 2);
     assert_eq!(check(&out)["weakened"], true);
     let told = prompt(&env, 2);
-    for part in ["1 test that was executed before is skipped now", "greets", "put them back"] {
+    for part in [
+        "1 test that was executed before is skipped now",
+        "greets",
+        "put them back",
+    ] {
         assert!(told.contains(part), "`{part}` is missing in:\n{told}");
     }
 }

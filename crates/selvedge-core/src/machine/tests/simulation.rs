@@ -226,6 +226,7 @@ impl Simulation {
                     effect,
                     tree,
                     left_out: 0,
+                    unkept: None,
                 });
             }
             EffectKind::Restore { .. } => self.say(Input::Restored {

@@ -18,7 +18,8 @@ pub(super) fn judge(group: &Group, case: &Case) -> Result<String, String> {
         _ => ended.clone(),
     };
     let evidence = evidence(&alone);
-    let is_missing = ended.pointer("/verification_report/checks/0/missing") == Some(&Value::Bool(true));
+    let is_missing =
+        ended.pointer("/verification_report/checks/0/missing") == Some(&Value::Bool(true));
     let (wanted, ends) = match (case.guard.as_str(), &evidence) {
         ("offence", _) => ("tampered", "max_retries_exhausted"),
         ("strong", _) if is_missing => ("flagged", "needs_review"),
