@@ -150,7 +150,7 @@ impl Site {
                 effect,
                 tree: TreeId::new(snapshot.tree.as_str()),
                 left_out: snapshot.left_out.total,
-                unkept,
+                unkept: unkept.map(Box::new),
             },
         }
     }
@@ -235,7 +235,7 @@ impl Site {
                 put_back: before.put_back(),
                 ..held(&self.agents)
             }),
-            deleted_unkept: self.deleted_unkept(&run.spec.workspace).await,
+            deleted_unkept: self.deleted_unkept(&run.spec.workspace).await.map(Box::new),
             ..outcome
         };
         let by_cap = wall_ms < limits.wall_ms && outcome.duration_ms >= wall_ms;

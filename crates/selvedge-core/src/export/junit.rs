@@ -128,11 +128,12 @@ fn checked(check: &CheckReport) -> Case {
         Some(marks) => format!("{reason} ({marks})"),
         None => reason.to_owned(),
     };
-    let listed = || match check.marks.missing {
-        true => check.missing_tests.join("\n"),
-        false => check.preexisting_tests.join("\n"),
+    let tests = if check.marks.missing {
+        &check.missing_tests
+    } else {
+        &check.preexisting_tests
     };
-    let body = check.digest.clone().unwrap_or_else(listed);
+    let body = check.digest.clone().unwrap_or_else(|| tests.join("\n"));
     let is_shown = matches!(came, Came::Failure | Came::Error);
     Case {
         name: check.label().to_owned(),
@@ -196,7 +197,8 @@ fn notes(account: &Account<'_>) -> String {
     let reason = &account.verdict.reason;
     let unchanged = unchanged.then(|| format!("{}: {reason}", account.verdict.word));
     let lines = unchanged.iter().chain(&account.deletions);
-    lines.map(|line| format!("{line}\n")).collect()
+    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    lines.join("\n")
 }
 
 fn write(title: &str, suites: &[Suite]) -> io::Result<String> {

@@ -219,9 +219,10 @@ impl Run {
         if self.is_unchanged() == Some(true) && outcome.passed_checks() {
             let last = self.reported().next_back();
             let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
-            let note = match guards.any(|guard| guard.offences().next().is_some()) {
-                true => "every change of the agent was reverted, so no files are changed",
-                false => UNCHANGED,
+            let note = if guards.any(|guard| guard.offences().next().is_some()) {
+                "every change of the agent was reverted, so no files are changed"
+            } else {
+                UNCHANGED
             };
             return (outcome, format!("{reason}; {note}"));
         }

@@ -26,7 +26,7 @@ pub enum Input {
         /// Files that the snapshot's rules left out.
         left_out: u64,
         /// At the start of a run: what is too large to be kept.
-        unkept: Option<Unkept>,
+        unkept: Option<Box<Unkept>>,
     },
     /// The workspace is equal to a kept tree.
     Restored {

@@ -23,7 +23,7 @@ impl Run {
             reason,
             unchanged: self.is_unchanged(),
             unkept: self.unkept.clone(),
-            deleted_unkept: self.deleted_unkept().cloned(),
+            deleted_unkept: self.deleted_unkept().cloned().map(Box::new),
             output: last.map(|session| session.text.clone()).unwrap_or_default(),
             model_used: last.and_then(|session| session.model.clone()),
             tokens_in: self.usage().tokens_in(),

@@ -43,7 +43,7 @@ pub struct Run {
     /// The tree that it began from.
     pub start_tree: Option<TreeId>,
     /// What is too large for that tree.
-    pub unkept: Option<Unkept>,
+    pub unkept: Option<Box<Unkept>>,
     /// How the checks stood before the agent began.
     pub baseline: Option<Arc<Baseline>>,
     /// The tree that stands in the workspace, as far as is known.
@@ -218,7 +218,7 @@ impl Run {
 
     /// What no tree holds and is gone since the run began, as of the last session.
     pub fn deleted_unkept(&self) -> Option<&Unkept> {
-        self.sessions().next_back()?.deleted_unkept.as_ref()
+        self.sessions().next_back()?.deleted_unkept.as_deref()
     }
 
     /// The attempt that has begun and is not closed.

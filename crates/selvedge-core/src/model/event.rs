@@ -93,7 +93,7 @@ pub enum Event {
         left_out: u64,
         /// At the start of a run: what is too large to be kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unkept: Option<Unkept>,
+        unkept: Option<Box<Unkept>>,
     },
     /// The workspace is equal to a kept tree.
     TreeRestored {

@@ -28,10 +28,10 @@ pub struct RunResult {
     pub unchanged: Option<bool>,
     /// What was too large for the snapshots when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unkept: Option<Unkept>,
+    pub unkept: Option<Box<Unkept>>,
     /// What of it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deleted_unkept: Option<Unkept>,
+    pub deleted_unkept: Option<Box<Unkept>>,
     /// The agent's last final text.
     pub output: String,
     /// The model that answered last.

@@ -135,7 +135,7 @@ pub struct SessionOutcome {
     pub transcript: Option<OutputRef>,
     /// Files that no snapshot keeps and that are gone, or empty, since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deleted_unkept: Option<Unkept>,
+    pub deleted_unkept: Option<Box<Unkept>>,
 }
 
 impl SessionOutcome {

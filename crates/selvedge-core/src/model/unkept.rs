@@ -68,18 +68,18 @@ impl Unkept {
             let named = self.listed.iter().take(Self::NAMED);
             let named = named.map(|file| format!("{} ({})", file.path, bytes(file.bytes)));
             let count = format!("{} ({})", counted(self.files, "file"), bytes(self.bytes));
-            parts.push(list(&count, named.collect(), self.files));
+            parts.push(list(&count, &named.collect::<Vec<_>>(), self.files));
         }
         if self.folders > 0 {
             let named = self.listed_folders.iter().take(Self::NAMED).cloned();
             let count = counted(self.folders, "folder");
-            parts.push(list(&count, named.collect(), self.folders));
+            parts.push(list(&count, &named.collect::<Vec<_>>(), self.folders));
         }
         parts.join("; ")
     }
 }
 
-fn list(count: &str, named: Vec<String>, all: u64) -> String {
+fn list(count: &str, named: &[String], all: u64) -> String {
     let more = all.saturating_sub(named.len() as u64);
     let named = named.join(", ");
     match more {

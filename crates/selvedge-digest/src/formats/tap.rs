@@ -26,7 +26,7 @@ pub(super) struct Tap {
     block: Block,
     begun: bool,
     /// A version or a plan was read. Without one the output is not TAP, whatever it says is ok.
-    is_tap: bool,
+    has_plan: bool,
     /// Results that were read before a version or a plan.
     early: Runs,
     /// The points have numbers, so that a bare `ok` belongs to another tool.
@@ -68,10 +68,10 @@ impl Format for Tap {
         let text = line.text;
         let is_version = text.starts_with("TAP version") && VERSION.is_match(text);
         if is_version || text.starts_with("1..") && PLAN.is_match(text) {
-            if !self.is_tap {
+            if !self.has_plan {
                 findings.tool(TOOL);
                 findings.runs.absorb(std::mem::take(&mut self.early));
-                (self.begun, self.is_tap) = (true, true);
+                (self.begun, self.has_plan) = (true, true);
             }
             return Claim::Noise;
         }
@@ -91,7 +91,7 @@ impl Format for Tap {
 
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
-        if self.is_tap {
+        if self.has_plan {
             findings.runs.close_as_seen(TOOL);
         }
     }
@@ -135,25 +135,24 @@ impl Tap {
         let id = id.as_str();
         if outcome(point) != Outcome::Failed {
             self.result(outcome(point), id, findings);
-        } else {
-            if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
-                // Test::More explained it, on standard error.
-                return Claim::Chaff;
-            }
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
-            draft.failure.source = Source::Structured;
-            draft.failure.id = Some(id.to_owned());
-            self.draft = Some(draft);
-            self.block = Block::Other;
-            self.yaml = Yaml::Before;
-            return Claim::Evidence;
+            return Claim::Noise;
         }
-        Claim::Noise
+        if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
+            // Test::More explained it, on standard error.
+            return Claim::Chaff;
+        }
+        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        draft.failure.source = Source::Structured;
+        draft.failure.id = Some(id.to_owned());
+        self.draft = Some(draft);
+        self.block = Block::Other;
+        self.yaml = Yaml::Before;
+        Claim::Evidence
     }
 
     /// Records a test's result, or holds it back until it is clear that this is TAP.
     fn result(&mut self, outcome: Outcome, id: &str, findings: &mut Findings) {
-        let runs = if self.is_tap {
+        let runs = if self.has_plan {
             &mut findings.runs
         } else {
             &mut self.early

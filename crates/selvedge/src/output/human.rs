@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     Baseline, CheckStatus, Closing, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
-    RunResult, SessionOutcome, SessionStatus, TreeId, Unkept,
+    RunResult, SessionOutcome, SessionStatus,
 };
 use selvedge_core::plan::Plan;
 use selvedge_engine::Observer;
@@ -17,7 +17,7 @@ use selvedge_engine::activity::{Activity, Progress};
 
 use super::beside::Beside;
 use super::gates::judged;
-use super::words::{guarded, mark, outcome_word, session_word};
+use super::words::{back_to, guarded, mark, outcome_word, session_word, unkept_notice};
 use super::{Reports, Watch, indented, last_word, one_line, plan, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
 
@@ -362,24 +362,6 @@ fn head(run: &Run) -> String {
         return format!("{first}\n{}", style::warning("nothing will be checked"));
     }
     format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
-}
-
-/// Names what could not be restored, before the agent begins.
-fn unkept_notice(unkept: &Unkept) -> String {
-    let text = format!(
-        "too large for snapshots, so they cannot be restored if the agent deletes them: {}",
-        unkept.describe()
-    );
-    format!("{} {}", style::warning("note:"), one_line(&text, 400))
-}
-
-/// How a tree that was put aside comes back.
-pub(crate) fn back_to(run: &Run, tree: &TreeId) -> String {
-    format!(
-        "selvedge restore {} --tree {}",
-        run.run_id.short(),
-        tree.as_str()
-    )
 }
 
 /// The end of a run, for standard output.

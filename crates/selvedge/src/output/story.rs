@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::gates::judged;
-use super::human::{back_to, verdict};
-use super::words::{guarded, mark, rests_on, session_word};
+use super::human::verdict;
+use super::words::{back_to, guarded, mark, rests_on, session_word};
 use super::{indented, one_line, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
 

@@ -2,7 +2,8 @@
 //! story of a run.
 
 use selvedge_core::guard::{Finding, Strength};
-use selvedge_core::model::{CheckStatus, Evidence, Outcome, SessionStatus};
+use selvedge_core::machine::Run;
+use selvedge_core::model::{CheckStatus, Evidence, Outcome, SessionStatus, TreeId, Unkept};
 
 use super::{one_line, style};
 
@@ -65,4 +66,22 @@ pub(crate) fn outcome_word(outcome: Outcome) -> String {
         Outcome::Unchecked | Outcome::NeedsReview => style::warning(word),
         _ => style::bad(word),
     }
+}
+
+/// Names what could not be restored, before the agent begins.
+pub(super) fn unkept_notice(unkept: &Unkept) -> String {
+    let text = format!(
+        "too large for snapshots, so they cannot be restored if the agent deletes them: {}",
+        unkept.describe()
+    );
+    format!("{} {}", style::warning("note:"), one_line(&text, 400))
+}
+
+/// How a tree that was put aside comes back.
+pub(crate) fn back_to(run: &Run, tree: &TreeId) -> String {
+    format!(
+        "selvedge restore {} --tree {}",
+        run.run_id.short(),
+        tree.as_str()
+    )
 }

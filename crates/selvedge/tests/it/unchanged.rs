@@ -30,7 +30,13 @@ fn unchanged_work_is_named_by_everything_that_shows_it() {
         "{result}"
     );
 
-    let told = |args: &[&str]| env.selvedge(args.iter()).run().assert_success().stdout.clone();
+    let told = |args: &[&str]| {
+        env.selvedge(args.iter())
+            .run()
+            .assert_success()
+            .stdout
+            .clone()
+    };
     for form in ["--junit", "--sarif", "--markdown", "--annotations=github"] {
         let form: Vec<&str> = match form.split_once('=') {
             Some((option, value)) => vec!["show", option, value],
@@ -87,8 +93,9 @@ fn unchanged_is_held_against_the_start_of_the_run() {
 fn unchanged_says_nothing_of_shell_tasks() {
     let env = passing();
     let task = json!({
-        "description": "true",
+        "description": "do nothing",
         "complexity_tier": "trivial",
+        "command": "true",
         "verification_steps": [{"type": "command", "target": "grep -q good out"}],
     });
     let run = ["run", "--file", "-", "--format", "json"];
@@ -136,7 +143,7 @@ fn with_large_files() -> TestEnv {
     env.write(".gitignore", "*.bin\nbuild/\nnode_modules/\n");
     env.commit("Ignore");
     for name in ["data/a.bin", "b.bin"] {
-        env.write(name, &"x".repeat((1 << 20) + 1));
+        env.write(name, "x".repeat((1 << 20) + 1));
     }
     env.write("build/out", "x");
     env.write("node_modules/m/index.js", "x");
@@ -223,7 +230,7 @@ fn deleted_unkept_files_are_named_everywhere() {
     }
 
     // Work that is otherwise empty is not unchanged when it deleted something.
-    env.write("b.bin", &"x".repeat((1 << 20) + 1));
+    env.write("b.bin", "x".repeat((1 << 20) + 1));
     let out = run_json(&env, &agent(&env, "rm b.bin"), "grep -q good out", &[]);
     out.assert_code(0);
     assert_eq!(out.json()["unchanged"], false);

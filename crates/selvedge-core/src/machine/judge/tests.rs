@@ -1,0 +1,184 @@
+use selvedge_digest::{TestIds, TestSummary};
+
+use super::*;
+use crate::machine::tests::simulation::{World, report, spec};
+use crate::machine::{State, evolve};
+use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, Timestamp, TreeId};
+
+fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
+    let list = |ids: &[&str]| TestIds {
+        ids: ids.iter().map(|&id| id.to_owned()).collect(),
+        omitted: 0,
+    };
+    let tests = TestSummary {
+        executed: (passed.len() + failed.len()) as u64,
+        passed: passed.len() as u64,
+        failed: failed.len() as u64,
+        complete: true,
+        passed_ids: list(passed),
+        failed_ids: list(failed),
+        ..TestSummary::default()
+    };
+    CheckReport {
+        tests: Some(tests),
+        ..CheckReport::new(&Step::new(StepKind::TestPasses, "pytest"), status)
+    }
+}
+
+/// A run whose start is kept, with this baseline.
+fn run(before: CheckReport, known_failures: KnownFailures) -> Run {
+    let mut spec = spec(&World::default());
+    spec.known_failures = known_failures;
+    let baseline = Baseline {
+        checks: vec![before],
+        cached: 0,
+        duration_ms: 1,
+    };
+    let created = Event::RunCreated {
+        spec: Box::new(spec),
+    };
+    let baseline = Event::BaselineTaken {
+        effect: EffectId(2),
+        baseline: Box::new(baseline),
+    };
+    let state = (1..)
+        .zip([created, baseline])
+        .fold(State::default(), |state, (seq, event)| {
+            let envelope = Envelope {
+                v: 1,
+                run_id: RunId::new(uuid::Uuid::from_u128(1)),
+                seq,
+                at: Timestamp::UNIX_EPOCH,
+                event,
+            };
+            evolve(state, &envelope)
+        });
+    let mut run = state.run.unwrap();
+    run.start_tree = Some(TreeId::new("start"));
+    run
+}
+
+fn judged(run: &Run, now: CheckReport) -> Report {
+    let mut report = report(1, ReportStatus::Fail, None);
+    report.checks = vec![now];
+    complete(run, &mut report);
+    report
+}
+
+use CheckStatus::{Fail, Pass};
+
+#[test]
+fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
+    let run = run(check(Fail, &["a"], &["b", "c"]), KnownFailures::Block);
+    let report = judged(&run, check(Pass, &["a", "b", "c"], &[]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    assert!(report.checks[0].marks.fixed);
+    assert_eq!(report.checks[0].fixed_tests, ["b", "c"]);
+
+    let report = judged(&run, check(Fail, &["a", "b"], &["c"]));
+    assert_eq!(report.status, ReportStatus::Fail);
+    assert!(report.checks[0].marks.preexisting);
+    assert_eq!(report.checks[0].fixed_tests, ["b"]);
+    assert_eq!(report.checks[0].preexisting_tests, ["c"]);
+}
+
+#[test]
+fn known_failures_are_tolerated_by_their_ids_alone() {
+    let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Tolerate);
+    let failure = |id: &str| selvedge_digest::Failure {
+        id: Some(id.into()),
+        ..selvedge_digest::Failure::default()
+    };
+    let same = CheckReport {
+        failures: vec![failure("b")],
+        ..check(Fail, &["a"], &["b"])
+    };
+    assert_eq!(
+        judged(&run, same.clone()).status,
+        ReportStatus::Fail,
+        "not told of before"
+    );
+    let mut run = run;
+    let mut baseline = (**run.baseline.as_ref().unwrap()).clone();
+    baseline.checks[0].failures = vec![failure("b")];
+    run.baseline = Some(baseline.into());
+    assert_eq!(judged(&run, same).status, ReportStatus::Pass);
+    let other = CheckReport {
+        failures: vec![failure("a")],
+        ..check(Fail, &["b"], &["a"])
+    };
+    assert_eq!(judged(&run, other).status, ReportStatus::Fail);
+}
+
+#[test]
+fn missing_tests_leave_the_pass_to_a_person() {
+    let run = run(check(Pass, &["a", "b"], &[]), KnownFailures::Block);
+    let report = judged(&run, check(Pass, &["a"], &[]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    assert_eq!(report.checks[0].missing_tests, ["b"]);
+    let marks = report.checks[0].marks;
+    assert!(marks.missing && !marks.weakened, "{marks:?}");
+    let why = report.review_reason().unwrap();
+    assert!(why.contains("is gone: b"), "{why}");
+}
+
+#[test]
+fn missing_tests_are_noted_beside_tolerated_failures() {
+    let failing = |passed: &[&str]| CheckReport {
+        failures: vec![selvedge_digest::Failure {
+            id: Some("c".into()),
+            ..selvedge_digest::Failure::default()
+        }],
+        ..check(Fail, passed, &["c"])
+    };
+    let run = run(failing(&["a", "b"]), KnownFailures::Tolerate);
+    assert_eq!(judged(&run, failing(&["a", "b"])).review_reason(), None);
+    let report = judged(&run, failing(&["a"]));
+    assert_eq!(report.checks[0].missing_tests, ["b"]);
+}
+
+#[test]
+fn a_failing_test_that_was_deleted_is_not_fixed() {
+    let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Block);
+    let checked = judged(&run, check(Pass, &["a"], &[])).checks.remove(0);
+    assert!(checked.marks.missing && !checked.marks.fixed);
+    assert_eq!(checked.fixed_tests, [""; 0]);
+}
+
+#[test]
+fn evidence_that_is_weaker_than_before_is_no_pass() {
+    let by = |evidence| CheckReport {
+        evidence: Some(evidence),
+        ..check(Pass, &["a"], &[])
+    };
+    let run = run(by(Evidence::MachineReport), KnownFailures::Block);
+    let same = judged(&run, by(Evidence::MachineReport));
+    assert_eq!(same.status, ReportStatus::Pass);
+    let weaker = judged(&run, by(Evidence::Text));
+    assert_eq!(weaker.status, ReportStatus::Fail);
+    assert!(weaker.checks[0].marks.weakened);
+}
+
+#[test]
+fn reruns_tell_a_flake_from_a_failure() {
+    let run = run(check(Pass, &["a"], &[]), KnownFailures::Block);
+    let seen = |here: &[bool], there: &[bool]| {
+        let now = CheckReport {
+            reruns: here.to_vec(),
+            baseline_reruns: there.to_vec(),
+            // Of the rerun that passed.
+            ..check(Fail, &["a"], &[])
+        };
+        let check = judged(&run, now).checks.remove(0);
+        (check.status, check.marks.flaky, check.marks.regression)
+    };
+    assert_eq!(seen(&[false, false], &[]), (Fail, false, true));
+    assert_eq!(seen(&[true], &[true, false]), (Pass, true, false));
+    let new = seen(&[true, false], &[true; 5]);
+    assert_eq!(new, (Fail, true, true), "it did not flake before");
+    assert_eq!(
+        seen(&[true], &[]),
+        (Fail, false, true),
+        "not seen to the end"
+    );
+}
