@@ -1,3 +1,5 @@
+//! How reports are completed by the baseline, reruns and known failures.
+
 use selvedge_digest::{TestIds, TestSummary};
 
 use super::*;
