@@ -1642,12 +1642,20 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__review)
-            opts="-h --accept --reject --retry --reason --format --hub --token-file --help"
+            opts="-h --accept --reject --retry --attempt --tree --reason --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --attempt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -191,6 +191,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l attempt -d
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l tree -d 'Any kept tree of the workspace, by its name: what an earlier restore replaced' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -l original -d 'The tree that the run began from'
 complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l attempt -d 'Decide on this attempt only: refused when another one is awaiting review' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l tree -d 'Decide on this tree only: refused when another one is awaiting review' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reason -d 'Why, in your words' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l format -d 'How to speak' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'

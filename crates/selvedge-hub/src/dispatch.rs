@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::fleet::{HubMessage, Lease, TaskAssign};
+use selvedge_core::fleet::{AssignedReview, HubMessage, Lease, TaskAssign};
 use selvedge_core::model::Task;
 use selvedge_store::fault;
 use selvedge_store::hub::{Change, Granted};
@@ -64,7 +64,12 @@ async fn offer(hub: &Hub, granted: Granted) {
         last_run_number: row.lease.last_run,
         last_event_seq: row.event_seq,
         infra_losses: row.lease.losses,
-        review: row.lease.feedback.clone(),
+        // Of a task that is assigned, the last decision was to send it back.
+        review: row.lease.review.clone().map(|review| AssignedReview {
+            by: review.by,
+            stated_by: review.stated_by,
+            reason: review.reason,
+        }),
     };
     let message = HubMessage::TaskAssign(Box::new(assign));
     if hub.sessions.offer(&granted.worker, key, message) {

@@ -16,6 +16,7 @@ mod limits;
 mod neighbours;
 mod plans;
 mod problem;
+mod result;
 mod review;
 mod serve;
 mod session;

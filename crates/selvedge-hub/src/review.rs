@@ -1,9 +1,12 @@
-//! A person's decision, as the run's own journal tells it: what waits for nobody any more is folded,
-//! decided by the machine and appended, so that whoever reads the journal sees how it ended.
+//! A person's decision, as the run's own journal records it: the journal of the task that is awaiting
+//! review is folded, decided by the machine and appended, so that whoever reads the journal sees how it ended.
 
-use selvedge_core::lease::Review;
-use selvedge_core::machine::{Input, decide};
-use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, RunId, Timestamp};
+use selvedge_core::fleet::TaskState;
+use selvedge_core::lease::{Refusal, Review};
+use selvedge_core::machine::{Input, State, decide};
+use selvedge_core::model::{
+    ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, Timestamp,
+};
 use selvedge_store::hub::{Change, TaskRow};
 use serde_json::Value;
 
@@ -11,67 +14,98 @@ use crate::facts;
 use crate::hub::Hub;
 use crate::problem::Refused;
 
-/// The change that a decision makes. A rejection that wants another attempt is the next worker's to
-/// act upon.
+/// What a reviewer asks for.
+#[derive(Debug)]
+pub(crate) struct ReviewOrder {
+    /// What they decide.
+    pub(crate) review: Review,
+    /// The name of their token.
+    pub(crate) by: String,
+    /// The name that they gave, where they gave another one.
+    pub(crate) stated_by: Option<String>,
+    /// Why.
+    pub(crate) reason: String,
+    /// The work that they looked at, as far as they named it.
+    pub(crate) named: ReviewTarget,
+}
+
+/// The work that a person has to decide on, while the task awaits review.
+pub(crate) async fn target(hub: &Hub, row: &TaskRow) -> Option<ReviewTarget> {
+    if row.lease.state != TaskState::NeedsReview {
+        return None;
+    }
+    let state = facts::state(hub, row.task_id).await.ok();
+    Some(target_of(row, state.as_ref()))
+}
+
+fn target_of(row: &TaskRow, state: Option<&State>) -> ReviewTarget {
+    let run = state.and_then(|state| state.run.as_ref());
+    ReviewTarget {
+        attempt: Some(row.lease.last_run),
+        tree: run.and_then(|run| run.review_target()?.tree),
+    }
+}
+
+/// The change that a decision makes. What it was decided on is read here and compared with what the reviewer
+/// named; the store applies the change only while exactly that is still awaiting review.
 pub(crate) async fn change(
     hub: &Hub,
     row: &TaskRow,
-    review: Review,
-    by: &str,
-    reason: &str,
+    order: ReviewOrder,
 ) -> Result<Change, Refused> {
-    let events = match review {
-        Review::Retry => {
-            possible(hub, row, by, reason).await?;
-            Vec::new()
-        }
-        Review::Accept | Review::Reject => {
+    let conflict = |why: &dyn std::fmt::Display| Refused::conflict(why.to_string());
+    if row.lease.state != TaskState::NeedsReview {
+        return Err(conflict(&Refusal::NotAwaitingReview(row.lease.state)));
+    }
+    // What a later release wrote cannot be folded here: the decision is in the hub's log alone.
+    let state = facts::state(hub, row.task_id).await.ok();
+    let target = target_of(row, state.as_ref());
+    target
+        .check(&order.named)
+        .map_err(|stale| conflict(&stale))?;
+    let accepted = order.review == Review::Accept;
+    let record = ReviewRecord {
+        accepted,
+        by: order.by,
+        stated_by: order.stated_by,
+        reason: order.reason,
+        target,
+    };
+    // A task that waits without a run of its own (another program's worker) is decided all the same.
+    let waits = |state: &&State| {
+        let run = state.run.as_ref();
+        state.unknown.is_empty() && run.is_some_and(|run| run.review.is_some())
+    };
+    let events = match state.as_ref().filter(waits) {
+        None => Vec::new(),
+        Some(state) => {
             let input = Input::Review {
-                accepted: review == Review::Accept,
-                retry: false,
-                by: by.to_owned(),
-                reason: reason.to_owned(),
+                named: ReviewTarget::default(),
+                accepted,
+                retry: order.review == Review::Retry,
+                by: record.by.clone(),
+                stated_by: record.stated_by.clone(),
+                reason: record.reason.clone(),
             };
-            decided(hub, row, input).await?
+            let events = decide(state, input).map_err(|illegal| conflict(&illegal))?;
+            // Another attempt is the next worker's to begin; here it is only refused where none is left.
+            if order.review == Review::Retry {
+                Vec::new()
+            } else {
+                enveloped(hub, row, events).await?
+            }
         }
     };
     Ok(Change::Review {
-        by: by.to_owned(),
-        review,
-        reason: reason.to_owned(),
+        review: order.review,
+        record,
+        epoch: row.lease.epoch,
         after: row.event_seq,
         events,
     })
 }
 
-/// Another attempt is the next worker's to begin, and this is the moment to say that none is left: workers
-/// would hand it back, one after the other.
-async fn possible(hub: &Hub, row: &TaskRow, by: &str, reason: &str) -> Result<(), Refused> {
-    let Ok(state) = facts::state(hub, row.task_id).await else {
-        return Ok(());
-    };
-    let input = Input::Review {
-        accepted: false,
-        retry: true,
-        by: by.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let waits = state.run.as_ref().is_some_and(|run| run.review.is_some());
-    match decide(&state, input) {
-        Err(illegal) if waits => Err(Refused::conflict(illegal.to_string())),
-        _ => Ok(()),
-    }
-}
-
-async fn decided(hub: &Hub, row: &TaskRow, input: Input) -> Result<Vec<Value>, Refused> {
-    // What a later release wrote cannot be folded here: the decision stands in the hub's log alone.
-    let Ok(state) = facts::state(hub, row.task_id).await else {
-        return Ok(Vec::new());
-    };
-    // A task that waits without a run of its own (another program's worker) is decided all the same.
-    let Ok(events) = decide(&state, input) else {
-        return Ok(Vec::new());
-    };
+async fn enveloped(hub: &Hub, row: &TaskRow, events: Vec<Event>) -> Result<Vec<Value>, Refused> {
     let now = hub.store.now().await?;
     let at = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
     let enveloped = (row.event_seq + 1..)

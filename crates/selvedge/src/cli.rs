@@ -6,6 +6,7 @@ mod fleet;
 mod hub;
 mod look;
 mod reports;
+mod review;
 mod run;
 mod tokens;
 
@@ -24,6 +25,7 @@ pub(crate) use fleet::{
 pub(crate) use hub::ServeArgs;
 pub(crate) use look::{StatsArgs, UiArgs};
 pub(crate) use reports::{Host, ReportArgs};
+pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeWord, TokensArgs, TokensCommand};
 
@@ -284,9 +286,9 @@ Examples:
   selvedge show 4f2a9c1e --attempt 1 --check 2    all that a check printed
   selvedge show 4f2a9c1e --attempt 1 --transcript all that the agent printed")]
 pub(crate) struct ShowArgs {
-    /// The run: its id, four digits or more from either end of it, or `last`.
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
+    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory, or else the newest]. With --hub, the newest task.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
     /// One attempt only.
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
@@ -321,9 +323,9 @@ pub(crate) struct ShowArgs {
 /// `selvedge resume`
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run: its id, four digits or more from either end of it, or `last`.
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
+    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory].
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -338,9 +340,9 @@ pub(crate) struct ResumeArgs {
     after_help = "What the workspace holds now is kept first; the way back to it is printed."
 )]
 pub(crate) struct RestoreArgs {
-    /// The run: its id, four digits or more from either end of it, or `last`.
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
+    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory].
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
     /// The tree that this attempt left.
     #[arg(long, value_name = "N", required_unless_present_any = ["original", "tree"])]
     pub(crate) attempt: Option<u32>,
@@ -350,37 +352,6 @@ pub(crate) struct RestoreArgs {
     /// Any kept tree of the workspace, by its name: what an earlier restore replaced.
     #[arg(long, value_name = "TREE", conflicts_with_all = ["attempt", "original"])]
     pub(crate) tree: Option<String>,
-}
-
-/// `selvedge review`
-#[derive(Debug, Args)]
-pub(crate) struct ReviewArgs {
-    /// The run: its id, four digits or more from either end of it, or `last`.
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
-    /// The work is right: the run ends as verified, by you.
-    #[arg(long, required_unless_present = "reject")]
-    pub(crate) accept: bool,
-    /// The work is not right: the run ends, or tries again with --retry.
-    #[arg(long, conflicts_with = "accept")]
-    pub(crate) reject: bool,
-    /// Give the agent another attempt, with the reason as feedback.
-    #[arg(long, requires = "reject")]
-    pub(crate) retry: bool,
-    /// Why, in your words.
-    #[arg(
-        long,
-        value_name = "TEXT",
-        required_if_eq("reject", "true"),
-        default_value = ""
-    )]
-    pub(crate) reason: String,
-    /// How to speak.
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
-    /// Which hub; without one the runs of this machine are meant.
-    #[command(flatten)]
-    pub(crate) hub: HubArgs,
 }
 
 /// `selvedge config`

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::machine::{Attempt, Run};
 use crate::model::{
-    Closing, Cost, GateReport, GuardReport, Outcome, PlanResult, Report, ReportStatus, RunId,
-    SessionOutcome, Step, Timestamp, Usage,
+    Closing, Cost, GateReport, GuardReport, Outcome, PlanResult, Report, ReportStatus,
+    ReviewRecord, RunId, SessionOutcome, Step, Timestamp, Usage,
 };
 use crate::words::counted;
 
@@ -48,6 +48,8 @@ pub struct Told<'a> {
     pub closing: Option<Closing>,
     /// What the checks and the tiers above them said.
     pub report: Option<&'a Report>,
+    /// The decision of the person who accepted it, where one did.
+    pub accepted: Option<&'a ReviewRecord>,
     /// What the checks of the report are.
     pub steps: &'a [Step],
     /// The directory of its run, which may be a copy of the workspace, or a clone at a worker.
@@ -147,6 +149,7 @@ impl<'a> Account<'a> {
             session: None,
             closing: None,
             report: Some(report),
+            accepted: None,
             steps,
             workspace: None,
             stands: true,
@@ -178,6 +181,7 @@ fn told<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Told<'a>> {
         .reported()
         .next_back()
         .map(|(attempt, _)| attempt.run_number);
+    let accepted = run.reviewed.as_ref().filter(|it| it.accepted);
     let one = |attempt: &'a Attempt| Told {
         subtask,
         number: Some(attempt.run_number),
@@ -185,6 +189,7 @@ fn told<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Told<'a>> {
         session: attempt.session.as_ref(),
         closing: attempt.closing,
         report: attempt.report.as_ref(),
+        accepted: accepted.filter(|it| it.target.attempt == Some(attempt.run_number)),
         steps: run.spec.steps(),
         workspace: Some(&run.spec.workspace),
         stands: delivered.or(last) == Some(attempt.run_number),

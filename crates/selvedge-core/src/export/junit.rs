@@ -1,4 +1,5 @@
-//! JUnit XML: a suite for each attempt, a case for each check in it and for each tier above. What
+//! JUnit XML: a suite for each attempt, a case for each check in it, for each tier above, and for a person
+//! who accepted it. What
 //! keeps the work from being verified and is no check's failure is a case `outcome` in the last suite.
 
 use std::io;
@@ -7,7 +8,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::account::{Account, Standing, Told};
-use crate::model::{CheckReport, CheckStatus, Closing, GateReport, SessionStatus};
+use crate::model::{CheckReport, CheckStatus, Closing, GateReport, ReviewRecord, SessionStatus};
 use crate::prompt::{clean, one_line};
 use crate::words::marks;
 
@@ -83,6 +84,7 @@ fn suite(told: &Told<'_>) -> Suite {
             .into_iter()
             .chain(checks)
             .chain(gates)
+            .chain(told.accepted.map(accepted))
             .collect(),
     }
 }
@@ -166,6 +168,18 @@ fn judged(gate: &GateReport) -> Case {
         message: why.clone(),
         body: why,
         output: String::new(),
+    }
+}
+
+fn accepted(review: &ReviewRecord) -> Case {
+    Case {
+        name: "review".to_owned(),
+        millis: 0,
+        came: Came::Pass,
+        kind: "",
+        message: String::new(),
+        body: String::new(),
+        output: review.summary(),
     }
 }
 

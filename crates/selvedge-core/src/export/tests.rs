@@ -133,6 +133,7 @@ fn told<'a>(number: u32, session: &'a SessionOutcome, report: Option<&'a Report>
         session: Some(session),
         closing: Some(Closing::Report),
         report,
+        accepted: None,
         steps: &[],
         workspace: None,
         stands: report.is_some() && number == 2,

@@ -11,6 +11,9 @@ use crate::model::Task;
 pub struct AssignedReview {
     /// Who rejected the work.
     pub by: String,
+    /// The name that the request gave; not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_by: Option<String>,
     /// Why: the next attempt is told.
     pub reason: String,
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::lease::Lease;
 use super::progress::ProgressEvent;
 use crate::model::{
-    Cost, CostSource, Envelope, Outcome, Report, RunId, RunResult, Usage, VerificationStatus,
+    Cost, CostSource, Envelope, Outcome, Report, ReviewRecord, RunId, RunResult, Usage,
+    VerificationStatus,
 };
 
 /// What every entry has in common.
@@ -146,6 +147,9 @@ pub struct TaskResult {
     /// In sessions, in milliseconds.
     #[serde(default)]
     pub execution_ms: u64,
+    /// The person's decision that ended the task; absent where the checks and judges did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewRecord>,
     /// The last report. A lone one is the whole history.
     #[serde(default)]
     #[schemars(with = "Option<Report>")]
@@ -199,6 +203,7 @@ impl From<RunResult> for TaskResult {
             equivalent_claude_cost_usd: result.equivalent_claude_cost_usd,
             cost_source: result.cost_source,
             execution_ms: result.execution_ms,
+            review: result.review,
             verification_report: result.verification_report.as_ref().map(raw),
             verification_history: result.verification_history.iter().map(raw).collect(),
             verification_status: result.verification_status,
@@ -228,6 +233,7 @@ impl TaskResult {
             equivalent_claude_cost_usd: None,
             cost_source: CostSource::Reported,
             execution_ms: 0,
+            review: None,
             verification_report: None,
             verification_history: Vec::new(),
             verification_status: outcome.verification_status(false),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::state::TaskState;
-use crate::model::{Cost, Envelope, Outcome, Report, Task, TaskId, Timestamp};
+use crate::model::{
+    Cost, Envelope, Outcome, Report, ReviewRecord, ReviewTarget, Task, TaskId, Timestamp,
+};
 
 /// One task as a list shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +22,13 @@ pub struct TaskRow {
     /// Why, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// A person's last decision, until another attempt begins: work that a person accepted has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewRecord>,
+    /// The work that a person has to decide on, while the task awaits review; in the answer for one task
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaiting_review: Option<ReviewTarget>,
     /// The first line of the description that says anything, shortened.
     #[serde(default)]
     pub description: String,

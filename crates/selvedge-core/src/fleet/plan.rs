@@ -44,6 +44,7 @@ impl TaskRow {
             reason: told.reason,
             chosen: None,
             confidence: None,
+            review: told.review,
             subtasks: self.subtasks.iter().map(|it| it.result(runs)).collect(),
             tokens_in: told.tokens_in,
             tokens_out: told.tokens_out,

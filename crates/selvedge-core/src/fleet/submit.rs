@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::TaskState;
-use crate::model::{TaskId, Timestamp};
+use crate::model::{TaskId, Timestamp, TreeId};
 
 /// The answer to a submitted task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,17 @@ pub enum ReviewDecision {
 pub struct ReviewRequest {
     /// What they decide.
     pub decision: ReviewDecision,
-    /// Who decides; the token's name when absent.
+    /// With `reject`: another attempt, with the reason as feedback, as `retry` means. Refused with `accept`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
+    /// The attempt that they looked at. The decision is refused (409) when another one is awaiting review.
+    /// Without it the decision applies to the attempt that is awaiting review when the request arrives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// The tree that they looked at. The decision is refused (409) when another one is awaiting review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+    /// A name to record beside the reviewer, as `stated_by`; the reviewer is always the token's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Why, in their words.

@@ -8,7 +8,7 @@ use super::event::{LeaseEvent, LossReason, evolve};
 use super::input::{Accepted, Decision, Input, Refusal, Review};
 use super::state::{Fence, Lease, Rules};
 use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome};
+use crate::model::{Closing, Outcome, ReviewRecord};
 
 /// Says what follows. `now` is in milliseconds since 1970, by the one clock that the store trusts.
 pub fn decide(lease: &Lease, input: Input, now: i64, rules: &Rules) -> Result<Decision, Refusal> {
@@ -35,7 +35,11 @@ pub fn decide(lease: &Lease, input: Input, now: i64, rules: &Rules) -> Result<De
         }
         Input::Tick => draft.tick(),
         Input::Cancel { by, reason } => draft.cancel(by, reason)?,
-        Input::Review { by, review, reason } => draft.review(by, review, reason)?,
+        Input::Review {
+            review,
+            epoch,
+            record,
+        } => draft.review(review, epoch, record)?,
     }
     Ok(draft.done())
 }
@@ -276,15 +280,22 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn review(&mut self, by: String, review: Review, reason: String) -> Result<(), Refusal> {
+    fn review(&mut self, review: Review, epoch: u64, record: ReviewRecord) -> Result<(), Refusal> {
         if self.lease.state != TaskState::NeedsReview {
-            return Err(Refusal::NotNow(self.lease.state));
+            return Err(Refusal::NotAwaitingReview(self.lease.state));
+        }
+        // Invariant: a decision counts for the very work that the reviewer decided on.
+        let current = self.lease.last_run;
+        if epoch != self.lease.epoch || record.target.attempt != Some(current) {
+            return Err(Refusal::OtherWork { current });
         }
         self.add(LeaseEvent::Reviewed {
-            by,
+            by: record.by,
+            stated_by: record.stated_by,
+            target: record.target,
             accepted: review == Review::Accept,
             retry: review == Review::Retry,
-            reason,
+            reason: record.reason,
         });
         match review {
             Review::Accept => self.end(TaskState::Succeeded, Outcome::Verified),

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::Lease;
-use crate::fleet::{AssignedReview, TaskState};
-use crate::model::{Closing, Outcome};
+use crate::fleet::TaskState;
+use crate::model::{Closing, Outcome, ReviewRecord, ReviewTarget};
 
 /// Why a worker no longer holds a task that it had not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -83,8 +83,14 @@ pub enum LeaseEvent {
     },
     /// A person judged the work.
     Reviewed {
-        /// Who.
+        /// Who: the name of their token.
         by: String,
+        /// The name that the request gave; not verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stated_by: Option<String>,
+        /// The work that was decided on.
+        #[serde(flatten)]
+        target: ReviewTarget,
         /// Whether the work is right.
         accepted: bool,
         /// Whether another attempt follows.
@@ -116,7 +122,7 @@ pub fn evolve(mut lease: Lease, event: &LeaseEvent) -> Lease {
         LeaseEvent::RunBegun { run_number } => {
             lease.last_run = *run_number;
             lease.open_run = Some(*run_number);
-            lease.feedback = None;
+            lease.review = None;
         }
         LeaseEvent::RunClosed { closing, .. } => {
             lease.open_run = None;
@@ -144,16 +150,24 @@ pub fn evolve(mut lease: Lease, event: &LeaseEvent) -> Lease {
             }
         }
         LeaseEvent::Reviewed {
-            by, retry, reason, ..
+            by,
+            stated_by,
+            target,
+            accepted,
+            retry,
+            reason,
         } => {
+            lease.review = Some(ReviewRecord {
+                accepted: *accepted,
+                by: by.clone(),
+                stated_by: stated_by.clone(),
+                reason: reason.clone(),
+                target: target.clone(),
+            });
             if *retry {
                 release(&mut lease, TaskState::Queued);
                 lease.outcome = None;
                 lease.completion = None;
-                lease.feedback = Some(AssignedReview {
-                    by: by.clone(),
-                    reason: reason.clone(),
-                });
             }
         }
         LeaseEvent::Ended { state, outcome } => {

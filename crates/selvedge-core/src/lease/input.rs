@@ -3,7 +3,7 @@
 use super::event::{LeaseEvent, LossReason};
 use super::state::{Fence, Lease};
 use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome};
+use crate::model::{Closing, Outcome, ReviewRecord};
 
 /// What a person says of work that waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +66,12 @@ pub enum Input {
     },
     /// A person judges the work.
     Review {
-        /// Who.
-        by: String,
-        /// What they say.
+        /// What they decide.
         review: Review,
-        /// Why.
-        reason: String,
+        /// Under which grant the work was handed in that they decided on.
+        epoch: u64,
+        /// Who they are, why, and the work that they decided on.
+        record: ReviewRecord,
     },
 }
 
@@ -106,6 +106,17 @@ pub enum Refusal {
     Conflict {
         /// Which run.
         run_number: u32,
+    },
+    /// Nothing of the task is awaiting review.
+    #[error("the task is not awaiting review: it is {}", .0.as_str())]
+    NotAwaitingReview(TaskState),
+    /// Other work is awaiting review than what was decided on.
+    #[error(
+        "the task went on while it was being reviewed: attempt {current} is awaiting review now"
+    )]
+    OtherWork {
+        /// The attempt that is awaiting review.
+        current: u32,
     },
     /// The task is not in a state in which this can be asked.
     #[error("not while the task is {}", .0.as_str())]

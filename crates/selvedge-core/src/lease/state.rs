@@ -1,7 +1,7 @@
 //! What is known of a task's lease, and the periods and limits that hold for all of them.
 
-use crate::fleet::{AssignedReview, TaskState};
-use crate::model::Outcome;
+use crate::fleet::TaskState;
+use crate::model::{Outcome, ReviewRecord};
 
 /// What a worker shows with every write: which grant it speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub struct Lease {
     pub completion: Option<String>,
     /// How it ended.
     pub outcome: Option<Outcome>,
-    /// What a person said when the work was sent back, until the next run begins.
-    pub feedback: Option<AssignedReview>,
+    /// A person's last decision, until the next run begins.
+    pub review: Option<ReviewRecord>,
 }
 
 impl Default for Lease {
@@ -85,7 +85,7 @@ impl Default for Lease {
             cancel: None,
             completion: None,
             outcome: None,
-            feedback: None,
+            review: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome};
+use crate::model::{Closing, Outcome, ReviewRecord, ReviewTarget};
 
 const RULES: Rules = Rules {
     ttl_ms: 300,
@@ -95,8 +95,17 @@ impl World {
             ),
             Step::Review(which) => (
                 Input::Review {
-                    by: "me".to_owned(),
-                    reason: "again".to_owned(),
+                    epoch: self.lease.epoch,
+                    record: ReviewRecord {
+                        accepted: *which == 0,
+                        by: "me".to_owned(),
+                        stated_by: None,
+                        reason: "again".to_owned(),
+                        target: ReviewTarget {
+                            attempt: Some(self.lease.last_run),
+                            tree: None,
+                        },
+                    },
                     review: [Review::Accept, Review::Reject, Review::Retry][usize::from(*which)],
                 },
                 None,

@@ -5,7 +5,9 @@ use super::draft::Draft;
 use super::input::{IllegalInput, Input};
 use super::next;
 use super::state::{Control, Phase, Run, State};
-use crate::model::{EffectId, EffectKind, Event, Once, Outcome, RunSpec, SnapshotMoment, TreeId};
+use crate::model::{
+    EffectId, EffectKind, Event, Once, Outcome, ReviewRecord, RunSpec, SnapshotMoment, TreeId,
+};
 
 /// Says what is appended to the journal, given what is known and what was just observed.
 pub fn decide(state: &State, input: Input) -> Result<Vec<Event>, IllegalInput> {
@@ -131,13 +133,24 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
             Running,
             Phase::AwaitingReview,
             Input::Review {
+                named,
                 accepted,
                 retry,
                 by,
+                stated_by,
                 reason,
             },
         ) => {
-            next::after_review(accepted, retry, by, reason, draft)?;
+            let target = run.review_target().unwrap_or_default();
+            target.check(&named)?;
+            let record = ReviewRecord {
+                accepted,
+                by,
+                stated_by,
+                reason,
+                target,
+            };
+            next::after_review(record, retry, draft)?;
         }
         (Suspended, _, Input::Cancel { reason })
         | (Running, Phase::AwaitingReview, Input::Cancel { reason }) => {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::state::{Attempt, Control, Decided, Pending, Run, State};
 use crate::model::{
-    Closing, EffectId, EffectKind, Envelope, Event, Once, RunSpec, SnapshotMoment, TreeId,
+    Closing, EffectId, EffectKind, Envelope, Event, Once, ReviewRecord, RunSpec, SnapshotMoment,
+    TreeId,
 };
 use crate::plan;
 
@@ -47,6 +48,7 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
         repeats: 0,
         lost_judgements: 0,
         review: None,
+        reviewed: None,
         feedback: None,
         decided: None,
         finished: false,
@@ -122,6 +124,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             retry,
         } => {
             run.repeats = 0;
+            run.reviewed = None;
             run.feedback = None;
             run.attempts.push(Attempt {
                 run_number: *run_number,
@@ -179,8 +182,18 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         }
         Event::ReviewRequested { reason } => run.review = Some(reason.clone()),
         Event::Reviewed {
-            accepted, reason, ..
+            accepted,
+            by,
+            stated_by,
+            reason,
         } => {
+            run.reviewed = Some(ReviewRecord {
+                accepted: *accepted,
+                by: by.clone(),
+                stated_by: stated_by.clone(),
+                reason: reason.clone(),
+                target: run.review_target().unwrap_or_default(),
+            });
             run.review = None;
             run.feedback = (!accepted).then(|| reason.clone());
         }

@@ -1,7 +1,8 @@
 //! What the driver may tell the machine, and what it answers when that cannot be.
 
 use crate::model::{
-    Baseline, EffectId, GateReport, Report, RunId, RunSpec, SessionOutcome, TreeId, Unkept,
+    Baseline, EffectId, GateReport, Report, ReviewTarget, RunId, RunSpec, SessionOutcome,
+    StaleReview, TreeId, Unkept,
 };
 
 /// Something that was observed, or asked for.
@@ -86,12 +87,16 @@ pub enum Input {
     Resume,
     /// A person decided.
     Review {
+        /// The work that they looked at, as far as they named it.
+        named: ReviewTarget,
         /// Whether the work is accepted.
         accepted: bool,
         /// Whether a rejection starts another attempt.
         retry: bool,
         /// Who.
         by: String,
+        /// The name that the request gave; not verified.
+        stated_by: Option<String>,
         /// Why.
         reason: String,
     },
@@ -168,6 +173,9 @@ pub enum IllegalInput {
         /// Allowed.
         max: u32,
     },
+    /// Other work is awaiting review than the reviewer named.
+    #[error(transparent)]
+    StaleReview(#[from] StaleReview),
     /// The journal holds events of a later release.
     #[error("the journal holds events that this version does not know: {0}")]
     UnknownEvents(String),

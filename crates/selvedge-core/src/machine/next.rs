@@ -7,8 +7,8 @@ use super::state::{Control, Phase};
 use super::verdict::{self, Verdict};
 use crate::model::{
     AgentKind, AgentSpec, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport,
-    OnExhausted, Outcome, Report, ReportStatus, RunSpec, SessionOutcome, SessionStatus,
-    SnapshotMoment, TreeId,
+    OnExhausted, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
+    SessionStatus, SnapshotMoment, TreeId,
 };
 use crate::prompt;
 
@@ -258,32 +258,31 @@ pub(super) fn after_resume(draft: &mut Draft) {
 }
 
 pub(super) fn after_review(
-    accepted: bool,
+    review: ReviewRecord,
     retry_asked: bool,
-    by: String,
-    reason: String,
     draft: &mut Draft,
 ) -> Result<(), IllegalInput> {
     let (used, max) = (draft.run().charged(), draft.run().spec.max_attempts());
-    let again = retry_asked && !accepted;
+    let again = retry_asked && !review.accepted;
     if again && used >= max {
         return Err(IllegalInput::NoAttemptLeft { used, max });
     }
-    let (outcome, verb) = if accepted {
-        (Outcome::Verified, "accepted")
+    let outcome = if review.accepted {
+        Outcome::Verified
     } else {
-        (Outcome::MaxRetriesExhausted, "rejected")
+        Outcome::MaxRetriesExhausted
     };
-    let sentence = format!("{verb} by {by}: {reason}");
+    let summary = review.summary();
     draft.push(Event::Reviewed {
-        accepted,
-        by,
-        reason,
+        accepted: review.accepted,
+        by: review.by,
+        stated_by: review.stated_by,
+        reason: review.reason,
     });
     if again {
         retry(draft);
     } else {
-        conclude(outcome, sentence, None, draft);
+        conclude(outcome, summary, None, draft);
     }
     Ok(())
 }

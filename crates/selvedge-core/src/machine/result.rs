@@ -32,6 +32,7 @@ impl Run {
             equivalent_claude_cost_usd: (!equivalents.is_empty()).then(|| equivalent.as_usd()),
             cost_source: cost.source,
             execution_ms: self.execution_ms(),
+            review: self.reviewed.clone().filter(|_| self.finished),
             verification_report: history.last().cloned(),
             verification_status: outcome.verification_status(!history.is_empty()),
             verification_attempts: self.charged(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::model::{
     AgentKind, Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome,
-    Prompt, Report, RunId, RunSpec, SessionOutcome, SnapshotMoment, Timestamp, TreeId, Unkept,
-    Usage,
+    Prompt, Report, ReviewRecord, ReviewTarget, RunId, RunSpec, SessionOutcome, SnapshotMoment,
+    Timestamp, TreeId, Unkept, Usage,
 };
 use crate::plan::Plan;
 
@@ -59,6 +59,8 @@ pub struct Run {
     pub lost_judgements: u32,
     /// Why a person has to decide, while one has to.
     pub review: Option<String>,
+    /// A person's last decision, until another attempt begins.
+    pub reviewed: Option<ReviewRecord>,
     /// A reviewer's reason, for the next correction.
     pub feedback: Option<String>,
     /// How it will end, once that is decided.
@@ -189,6 +191,16 @@ impl Run {
         let sealed = || self.attempts.iter().rev().filter(|it| it.tree.is_some());
         let standing = sealed().find(|it| it.tree == self.current_tree);
         standing.or_else(|| sealed().next())
+    }
+
+    /// The work that a person has to decide on, while one has to: the last attempt that was verified.
+    pub fn review_target(&self) -> Option<ReviewTarget> {
+        self.review.as_ref()?;
+        let (attempt, _) = self.reported().next_back()?;
+        Some(ReviewTarget {
+            attempt: Some(attempt.run_number),
+            tree: attempt.tree.clone(),
+        })
     }
 
     /// How it ended, or stands when its program stops here.

@@ -281,9 +281,11 @@ fn a_person_decides_where_a_gate_cannot() {
     );
 
     let reject = Input::Review {
+        named: simulation.run().review_target().unwrap(),
         accepted: false,
         retry: true,
         by: "ada".into(),
+        stated_by: None,
         reason: "it greets nobody".into(),
     };
     simulation.say(reject.clone());

@@ -192,8 +192,11 @@ pub enum Event {
     Reviewed {
         /// Whether the work is accepted.
         accepted: bool,
-        /// Who.
+        /// Who: on a hub the name of their token.
         by: String,
+        /// The name that the request gave; not verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stated_by: Option<String>,
         /// Why, in their words: feedback for another attempt when there is one.
         reason: String,
     },

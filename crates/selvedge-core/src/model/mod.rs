@@ -16,6 +16,7 @@ mod plugin;
 mod processes;
 mod report;
 mod result;
+mod review;
 mod sandbox;
 mod session;
 mod spec;
@@ -39,6 +40,7 @@ pub use report::{
     Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
+pub use review::{ReviewRecord, ReviewTarget, StaleReview};
 pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{

@@ -9,6 +9,7 @@ use super::ids::{RunId, TaskId, TreeId};
 use super::money::{Cost, CostSource, Usage};
 use super::outcome::{Outcome, VerificationStatus};
 use super::result::RunResult;
+use super::review::ReviewRecord;
 use super::spec::{Budget, RunSpec};
 
 /// Everything that a plan depends on. Frozen before its first subtask begins, so that no agent can
@@ -89,6 +90,9 @@ pub struct PlanResult {
     /// Of a contest, the share of the executions that are verified, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+    /// Of a contest, the person's decision that ended it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewRecord>,
     /// All subtasks, in the order of the task.
     pub subtasks: Vec<SubtaskResult>,
     /// Tokens in, cached ones included.

@@ -7,6 +7,7 @@ use super::ids::{RunId, TaskId};
 use super::money::CostSource;
 use super::outcome::{Outcome, VerificationStatus};
 use super::report::Report;
+use super::review::ReviewRecord;
 use super::unkept::Unkept;
 
 /// How a run ended. Tokens and cost are cumulative over all attempts.
@@ -48,6 +49,9 @@ pub struct RunResult {
     pub cost_source: CostSource,
     /// Milliseconds in agents' sessions.
     pub execution_ms: u64,
+    /// The person's decision that ended the run; absent where the checks and judges did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewRecord>,
     /// The last report.
     pub verification_report: Option<Report>,
     /// All reports, in order.

@@ -34,6 +34,7 @@ impl Plan {
             reason,
             chosen: self.chosen.as_ref().map(|chosen| chosen.id.clone()),
             confidence: self.chosen.as_ref().map(|chosen| chosen.confidence),
+            review: self.reviewed.clone(),
             subtasks,
             tokens_in: usage.tokens_in(),
             tokens_out: usage.tokens_out(),
@@ -96,9 +97,11 @@ impl Plan {
         if let Some(why) = &self.review {
             return Some(why.clone());
         }
+        let reviewed = self.reviewed.as_ref();
+        let reviewed = reviewed.map_or_else(String::new, |it| it.summary() + "; ");
         if let Some(chosen) = &self.chosen {
             let (reason, id) = (&chosen.reason, &chosen.id);
-            let mut said = format!("{reason}: the work of {id} stays");
+            let mut said = format!("{reviewed}{reason}: the work of {id} stays");
             if self.is_unchanged(runs) == Some(true) {
                 said += &format!("; {UNCHANGED}");
             }
@@ -111,9 +114,12 @@ impl Plan {
         let ended: Vec<String> = ended.collect();
         if self.finished.is_none() {
             let (done, all) = (ended.len(), self.parts.len());
-            return Some(format!("{done} of {all} executions have ended"));
+            return Some(format!("{reviewed}{done} of {all} executions have ended"));
         }
-        Some(format!("no execution stays; {}", ended.join("; ")))
+        Some(format!(
+            "{reviewed}no execution stays; {}",
+            ended.join("; ")
+        ))
     }
 
     /// How it ended or stands, and why, in one line.
@@ -139,6 +145,14 @@ impl Plan {
         match self.parts.iter().filter(unchecked).count() {
             0 => {}
             n => said.push(format!("{n} of them unchecked")),
+        }
+        let accepted = |part: &&Part| {
+            let review = part.run_id.and_then(|id| runs.get(&id)?.review.as_ref());
+            part.holds() && review.is_some_and(|review| review.accepted)
+        };
+        match self.parts.iter().filter(accepted).count() {
+            0 => {}
+            n => said.push(format!("{n} of them accepted by a person")),
         }
         for (subtask, part) in self.subtasks() {
             let id = &subtask.id;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::contest::Standing;
+use super::contest::{Choice, Standing};
 use super::order::{self, Node, Turn, holds};
 use crate::model::{
-    Budget, Cost, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, RunId, RunSpec, SubtaskEnd,
-    Timestamp, TreeId, Usage,
+    Budget, Cost, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, ReviewRecord, ReviewTarget,
+    RunId, RunSpec, SubtaskEnd, Timestamp, TreeId, Usage,
 };
 
 /// A plan as its journal tells it.
@@ -24,6 +24,8 @@ pub struct Plan {
     pub chosen: Option<Standing>,
     /// Why a person has to decide, while one has to.
     pub review: Option<String>,
+    /// Of a contest: what a person decided.
+    pub reviewed: Option<ReviewRecord>,
     /// Whether it stands still, in order: stopped for now, or because a person has to decide.
     pub stopped: bool,
     /// How it ended.
@@ -69,6 +71,7 @@ pub(crate) fn created(envelope: &Envelope, spec: &PlanSpec) -> Plan {
         created_at: envelope.at,
         chosen: None,
         review: None,
+        reviewed: None,
         stopped: false,
         finished: None,
     }
@@ -103,7 +106,21 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
             plan.review = Some(reason.clone());
             plan.stopped = true;
         }
-        Event::Reviewed { .. } => plan.review = None,
+        Event::Reviewed {
+            accepted,
+            by,
+            stated_by,
+            reason,
+        } => {
+            plan.reviewed = Some(ReviewRecord {
+                accepted: *accepted,
+                by: by.clone(),
+                stated_by: stated_by.clone(),
+                reason: reason.clone(),
+                target: plan.review_target().unwrap_or_default(),
+            });
+            plan.review = None;
+        }
         Event::Suspended => plan.stopped = true,
         Event::Resumed { .. } => {
             plan.stopped = false;
@@ -157,6 +174,20 @@ impl Plan {
     pub fn worked_ms(&self) -> u64 {
         self.ends()
             .fold(0, |sum, end| sum.saturating_add(end.worked_ms))
+    }
+
+    /// Of a contest: the work that a person has to decide on, while one has to.
+    pub fn review_target(&self) -> Option<ReviewTarget> {
+        self.review.as_ref()?;
+        let (Choice::Winner(candidate) | Choice::Person(candidate)) =
+            self.choice(self.spec.contest?)
+        else {
+            return None;
+        };
+        Some(ReviewTarget {
+            attempt: None,
+            tree: self.part(&candidate.id)?.end.as_ref()?.tree.clone(),
+        })
     }
 
     /// Subtasks that hold.

@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 use selvedge_core::machine::{Phase, Run};
-use selvedge_core::model::RunId;
+use selvedge_core::model::{ReviewTarget, RunId};
 use selvedge_core::plan::Plan;
 use selvedge_core::words::{cost, duration, tokens};
 
@@ -13,7 +13,7 @@ use super::costs::{Call, calls};
 use super::frame::{Badge, Frame, When, short_cost};
 use crate::charts;
 use crate::grid::Grid;
-use crate::reading::{Part, Standing, Story, Task};
+use crate::reading::{Part, PendingReview, Standing, Story, Task};
 use crate::text::{Markup, line, visible};
 
 /// The page.
@@ -36,6 +36,7 @@ pub(crate) struct TaskPage {
     commands: Vec<(&'static str, String)>,
     rights: crate::reading::Rights,
     review: Option<String>,
+    pending: Option<PendingView>,
     grid: Grid,
     baseline: Vec<CheckView>,
     attempts: Vec<AttemptView>,
@@ -79,6 +80,26 @@ impl PartView {
     }
 }
 
+/// The work that a review form decides on.
+struct PendingView {
+    task: String,
+    work: String,
+    attempt: String,
+    tree: String,
+}
+
+impl PendingView {
+    fn new(pending: &PendingReview) -> Self {
+        let ReviewTarget { attempt, tree } = &pending.target;
+        Self {
+            task: pending.task.clone(),
+            work: visible(&pending.target.to_string()),
+            attempt: attempt.map_or_else(String::new, |number| number.to_string()),
+            tree: tree.as_ref().map_or_else(String::new, ToString::to_string),
+        }
+    }
+}
+
 /// One line of the timeline.
 struct SpanView {
     label: String,
@@ -113,6 +134,7 @@ impl TaskPage {
                 .collect(),
             rights: task.rights,
             review: None,
+            pending: task.review.as_ref().map(PendingView::new),
             grid: Grid::default(),
             baseline: Vec::new(),
             attempts: Vec::new(),

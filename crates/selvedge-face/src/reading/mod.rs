@@ -7,11 +7,14 @@ mod task;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{OutputRef, RunId};
+use selvedge_core::lease::Review;
+use selvedge_core::model::{OutputRef, ReviewTarget, RunId};
 
 pub(crate) use query::RawQuery;
 pub use query::{Order, TaskQuery};
-pub use task::{Live, Part, Rights, Standing, Story, Task, TaskRow, Tasks, WholePlan, select};
+pub use task::{
+    Live, Part, PendingReview, Rights, Standing, Story, Task, TaskRow, Tasks, WholePlan, select,
+};
 
 use crate::stats::RunFacts;
 
@@ -122,10 +125,10 @@ pub struct Fleet {
 /// What a person decides about work that waits for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the work is accepted.
-    pub accepted: bool,
-    /// Whether rejected work gets another attempt.
-    pub retry: bool,
+    /// What they decide.
+    pub review: Review,
+    /// The work that the page showed them.
+    pub named: ReviewTarget,
     /// Why, in their words.
     pub reason: String,
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use selvedge_core::fleet::ProgressEvent;
 use selvedge_core::machine::Run;
-use selvedge_core::model::{Cost, Outcome, OutputRef, PartOf, PlanResult, RunId, Timestamp};
+use selvedge_core::model::{
+    Cost, Outcome, OutputRef, PartOf, PlanResult, ReviewTarget, RunId, Timestamp,
+};
 use selvedge_core::plan::Plan;
 
 use super::query::{Order, TaskQuery};
@@ -148,6 +150,15 @@ pub struct Rights {
     pub retry: bool,
 }
 
+/// Work that a person has to decide on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingReview {
+    /// The task that is awaiting review, by its name in a link: of a plan, the subtask.
+    pub task: String,
+    /// Its work.
+    pub target: ReviewTarget,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Story {
@@ -222,6 +233,8 @@ pub struct Task {
     pub unknown: Vec<String>,
     /// More that is known of it: what it is called, and what it is.
     pub facts: Vec<(String, String)>,
+    /// The work that a person has to decide on, while one has to.
+    pub review: Option<PendingReview>,
     /// What can be done with it now.
     pub rights: Rights,
     /// What can be done with it on a command line: what that does, and the line.

@@ -3,6 +3,8 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use selvedge_core::lease::Review;
+use selvedge_core::model::{ReviewTarget, TreeId};
 
 use super::Shared;
 use super::door::Inside;
@@ -42,6 +44,44 @@ fn name(inside: &Inside, id: String) -> Result<String, Response> {
     Err(trouble(Some(inside), &error))
 }
 
+/// The decision that a form makes. It names the work that the page showed.
+fn decision(fields: &Fields) -> Result<Decision, &'static str> {
+    let reason: String = fields.reason.trim().chars().take(LONGEST).collect();
+    let review = match (fields.decision.as_str(), fields.retry.as_str()) {
+        ("accept", "") => Review::Accept,
+        ("accept", _) => {
+            return Err("accepted work gets no other attempt: either accept or reject it");
+        }
+        ("reject", _) if reason.is_empty() => {
+            return Err("say why you reject it: the reason is kept");
+        }
+        ("reject", "") => Review::Reject,
+        ("reject", "yes") => Review::Retry,
+        _ => return Err("neither accepted nor rejected"),
+    };
+    let attempt = match fields.attempt.as_str() {
+        "" => None,
+        number => Some(
+            number
+                .parse()
+                .map_err(|_| "that is not an attempt's number")?,
+        ),
+    };
+    let tree = Some(fields.tree.as_str()).filter(|tree| !tree.is_empty());
+    let named = ReviewTarget {
+        attempt,
+        tree: tree.map(TreeId::new),
+    };
+    if named == ReviewTarget::default() {
+        return Err("the form does not name the work that was reviewed: load the page again");
+    }
+    Ok(Decision {
+        review,
+        named,
+        reason,
+    })
+}
+
 /// `POST /tasks/{id}/review`.
 pub(super) async fn review(
     State(face): State<Shared>,
@@ -51,24 +91,8 @@ pub(super) async fn review(
 ) -> Page {
     let fields = allowed(&inside, sent)?;
     let id = name(&inside, id)?;
-    let reason: String = fields.reason.trim().chars().take(LONGEST).collect();
-    let accepted = match fields.decision.as_str() {
-        "accept" => true,
-        "reject" if !reason.is_empty() => false,
-        "reject" => {
-            let error = Trouble::Refused("say why you reject it: the reason is kept".to_owned());
-            return Err(trouble(Some(&inside), &error));
-        }
-        _ => {
-            let error = Trouble::Refused("neither accepted nor rejected".to_owned());
-            return Err(trouble(Some(&inside), &error));
-        }
-    };
-    let decision = Decision {
-        accepted,
-        retry: !accepted && fields.retry == "yes",
-        reason,
-    };
+    let decision = decision(&fields)
+        .map_err(|why| trouble(Some(&inside), &Trouble::Refused(why.to_owned())))?;
     let answer = face.reading.review(&inside.visitor, &id, decision).await;
     done(&inside, &id, answer)
 }

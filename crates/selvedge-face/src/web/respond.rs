@@ -76,6 +76,8 @@ pub(super) struct Fields {
     pub(super) decision: String,
     pub(super) reason: String,
     pub(super) retry: String,
+    pub(super) attempt: String,
+    pub(super) tree: String,
 }
 
 /// A form that was read, whatever stands in it.

@@ -1,4 +1,4 @@
-//! What runs left behind, as it came: reports, results, journals, files. Nothing is written anew.
+//! What runs left behind, as it came: reports, journals, files. A result says what was decided since, too.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use super::views::{FilePage, LogPage, LogRow, RunLine, RunPage, timestamp};
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::Refused;
+use crate::result;
 
 /// Lines of a page when nobody says.
 const LINES: usize = 500;
@@ -43,15 +44,14 @@ fn raw(body: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-pub(super) async fn result(
+pub(super) async fn result_of(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Response, Refused> {
     let (view, _) = find(&hub, &caller, &task).await?;
-    let found = hub.store.result(view.row.task_id).await?;
-    let found = found.ok_or_else(|| Refused::not_found("result yet"))?;
-    Ok(raw(found.body))
+    let found = result::body(&hub, &view).await?;
+    Ok(raw(found.ok_or_else(|| Refused::not_found("result yet"))?))
 }
 
 pub(super) async fn all(

@@ -154,7 +154,7 @@ pub const OPERATIONS: &[Operation] = &[
     .takes(of::<ReviewRequest>)
     .gives(200, of::<TaskRow>),
     operation("GET", "/api/v1/tasks/{id}/result", READ, "How a task ended.", || {
-        get(reports::result)
+        get(reports::result_of)
     })
     .gives(200, of::<TaskResult>),
     operation("GET", "/api/v1/tasks/{id}/reports", READ, "All reports of a task.", || {

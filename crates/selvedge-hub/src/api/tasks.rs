@@ -13,7 +13,7 @@ use selvedge_core::fleet::{
     TaskState,
 };
 use selvedge_core::lease::Review;
-use selvedge_core::model::{Outcome, Task, TaskId};
+use selvedge_core::model::{Outcome, ReviewTarget, Task, TaskId};
 use selvedge_store::fault;
 use selvedge_store::hub::{
     Answer, Change, HubStoreError, ListFilter, NewTask, Submitted, TaskView,
@@ -28,7 +28,8 @@ use super::views::task_row;
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::Refused;
-use crate::{plans, review, validate};
+use crate::review::{self, ReviewOrder};
+use crate::{plans, validate};
 
 const KEY: &str = "idempotency-key";
 
@@ -278,6 +279,7 @@ pub(crate) async fn whole_row(
     body: &str,
 ) -> Result<TaskRow, HubStoreError> {
     let mut row = task_row(view, Some(body));
+    row.awaiting_review = review::target(hub, &view.row).await;
     if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(view)) {
         let sum = plans::sum(hub, *plan, row.outcome).await?;
         add(&mut row, sum);
@@ -356,10 +358,15 @@ pub(super) async fn review(
 ) -> Result<Json<TaskRow>, Refused> {
     let asked: ReviewRequest = json(&bytes(body)?)?;
     let (view, _) = find(&hub, &caller, &task).await?;
-    let review = match asked.decision {
-        ReviewDecision::Accept => Review::Accept,
-        ReviewDecision::Reject => Review::Reject,
-        ReviewDecision::Retry => Review::Retry,
+    let review = match (asked.decision, asked.retry) {
+        (ReviewDecision::Accept, true) => {
+            let detail =
+                "accepted work gets no other attempt: accept it, or reject it with `retry`";
+            return Err(Refused::field("retry", detail));
+        }
+        (ReviewDecision::Accept, false) => Review::Accept,
+        (ReviewDecision::Reject, false) => Review::Reject,
+        (ReviewDecision::Reject, true) | (ReviewDecision::Retry, _) => Review::Retry,
     };
     if review != Review::Accept && asked.reason.trim().is_empty() {
         return Err(Refused::field(
@@ -367,8 +374,17 @@ pub(super) async fn review(
             "says nothing: why is the work not right?",
         ));
     }
-    let by = asked.by.unwrap_or_else(|| caller.0.name.clone());
-    let change = review::change(&hub, &view.row, review, &by, &asked.reason).await?;
+    let order = ReviewOrder {
+        review,
+        by: caller.0.name.clone(),
+        stated_by: asked.by.filter(|name| *name != caller.0.name),
+        reason: asked.reason,
+        named: ReviewTarget {
+            attempt: asked.attempt,
+            tree: asked.tree,
+        },
+    };
+    let change = review::change(&hub, &view.row, order).await?;
     changed(&hub, view.row.task_id, change).await?;
     Ok(Json(shown(&hub, &caller, &task).await?))
 }

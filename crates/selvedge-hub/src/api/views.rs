@@ -132,6 +132,8 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         state: lease.state,
         outcome: lease.outcome,
         reason: view.row.reason.clone(),
+        review: lease.review.clone(),
+        awaiting_review: None,
         description: view.title.clone(),
         agent: view.agent.clone(),
         workspace: view.place.clone(),

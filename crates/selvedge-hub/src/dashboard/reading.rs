@@ -8,12 +8,11 @@ use axum::http::header::LOCATION;
 use selvedge_core::fleet::{
     RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
 };
-use selvedge_core::lease::Review;
 use selvedge_core::model::{OutputRef, RunId, Task as Asked, TaskId};
 use selvedge_face::command::submit_again;
 use selvedge_face::reading::{
-    Answer, Between, Decision, Diff, Fleet, Live, Reading, Rights, Slice, Story, Task, TaskQuery,
-    Tasks, Trouble, Visitor, WholePlan,
+    Answer, Between, Decision, Diff, Fleet, Live, PendingReview, Reading, Rights, Slice, Story,
+    Task, TaskQuery, Tasks, Trouble, Visitor, WholePlan,
 };
 use selvedge_face::stats::RunFacts;
 use selvedge_store::hub::{Change, HubStoreError, Identity, TaskView};
@@ -28,7 +27,7 @@ use crate::facts;
 use crate::hub::Hub;
 use crate::plans;
 use crate::problem::Refused;
-use crate::review;
+use crate::review::{self, ReviewOrder};
 
 /// How long the sums over everything are taken for those of now, by all who look. Each page that is open asks
 /// for news twice a second, and a sum reads every task; what this hub itself changed is known at once besides.
@@ -145,6 +144,12 @@ impl HubReading {
             description: description.unwrap_or_else(|| row.description.clone()),
             unknown: state.unknown,
             facts: about,
+            review: review::target(&self.hub, &view.row)
+                .await
+                .map(|target| PendingReview {
+                    task: row.id.clone(),
+                    target,
+                }),
             rights: Rights {
                 review: waits && visitor.may_act,
                 another_attempt: true,
@@ -309,19 +314,15 @@ impl Reading for HubReading {
     ) -> Answer<'a, String> {
         Box::pin(async move {
             let (view, _) = self.view(visitor, id).await?;
-            let wanted = match (decision.accepted, decision.retry) {
-                (true, _) => Review::Accept,
-                (false, true) => Review::Retry,
-                (false, false) => Review::Reject,
+            let order = ReviewOrder {
+                review: decision.review,
+                by: visitor.name.clone(),
+                stated_by: None,
+                reason: decision.reason,
+                named: decision.named,
             };
-            let change = review::change(
-                &self.hub,
-                &view.row,
-                wanted,
-                &visitor.name,
-                &decision.reason,
-            );
-            let change = change.await.map_err(|refused| told(&refused))?;
+            let change = review::change(&self.hub, &view.row, order).await;
+            let change = change.map_err(|refused| told(&refused))?;
             self.change(view.row.task_id, change).await?;
             Ok("Decided.".to_owned())
         })

@@ -8,6 +8,7 @@ use selvedge_store::hub::{HubStoreError, TaskView};
 
 use super::parts::Parts;
 use crate::hub::Hub;
+use crate::result;
 
 /// A plan.
 pub(super) struct Course {
@@ -34,7 +35,7 @@ impl Course {
             .is_some_and(|it| it.wall_ms.is_some())
         {
             for view in parts.begun() {
-                let result = result_of(hub, view).await?;
+                let result = result::read(hub, view).await?;
                 worked_ms = worked_ms.saturating_add(result.map_or(0, |it| it.execution_ms));
             }
         }
@@ -123,7 +124,7 @@ impl Course {
         let mut files = Vec::new();
         let mut unchanged = Vec::new();
         for view in parts.begun() {
-            let Some(result) = result_of(hub, view).await? else {
+            let Some(result) = result::read(hub, view).await? else {
                 unchanged.push(None);
                 continue;
             };
@@ -133,7 +134,7 @@ impl Course {
         }
         sum.unchanged = plan::all_unchanged(unchanged.into_iter());
         if let Some(last) = parts.last_verified() {
-            if let Some(result) = result_of(hub, last).await? {
+            if let Some(result) = result::read(hub, last).await? {
                 (sum.branch, sum.commit) = (result.branch, result.commit);
             }
             files = hub.store().files(last.row.task_id).await?;
@@ -141,14 +142,4 @@ impl Course {
         }
         Ok((sum, files))
     }
-}
-
-/// What was handed in at a task's end.
-pub(super) async fn result_of(
-    hub: &Hub,
-    view: &TaskView,
-) -> Result<Option<TaskResult>, HubStoreError> {
-    let result = hub.store().result(view.row.task_id).await?;
-    // What another program's worker handed in may be no result.
-    Ok(result.and_then(|result| serde_json::from_str(&result.body).ok()))
 }

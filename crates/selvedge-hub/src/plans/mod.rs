@@ -33,6 +33,7 @@ use self::parts::Parts;
 use crate::api::{new_task, whole_row};
 use crate::facts;
 use crate::hub::{Activity, Hub};
+use crate::result;
 
 /// How long changes are gathered before plans are looked at.
 const GATHERED: Duration = Duration::from_millis(20);
@@ -282,7 +283,7 @@ pub(crate) async fn whole(
         let run = facts::state(hub, part.task_id).await?.run;
         runs.extend(run.map(|run| (run.run_id, run)));
     }
-    let told = course::result_of(hub, view).await?;
+    let told = result::read(hub, view).await?;
     Ok(WholePlan {
         result: row.plan_result(&runs, told),
         runs,

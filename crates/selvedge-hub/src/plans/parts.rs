@@ -100,6 +100,14 @@ impl Parts {
         let good = nodes.iter().filter_map(|node| node.outcome);
         let good = good.filter(|outcome| holds(*outcome)).count();
         let mut said = vec![format!("{good} of {} subtasks verified", nodes.len())];
+        let accepted = |view: &&TaskView| {
+            let review = view.row.lease.review.as_ref();
+            outcome(view).is_some_and(holds) && review.is_some_and(|review| review.accepted)
+        };
+        match self.begun().filter(accepted).count() {
+            0 => {}
+            n => said.push(format!("{n} of them accepted by a person")),
+        }
         for (index, node) in nodes.iter().enumerate() {
             let why = match (node.outcome, self.begun.get(index)) {
                 (Some(outcome), _) if holds(outcome) => continue,

@@ -9,6 +9,7 @@
 mod harness;
 mod limits;
 mod replicas;
+mod reviews;
 mod scopes;
 mod session;
 mod submitting;
@@ -40,6 +41,8 @@ over_both!(
     session::a_lease_that_is_not_kept_takes_no_slot_of_its_worker,
     session::a_token_that_another_hub_revoked_ends_the_session_at_its_next_renewal,
     session::a_worker_that_is_heard_of_no_more_keeps_no_task_from_others,
+    reviews::review_names_its_work_and_the_result_agrees,
+    reviews::review_rejects_or_a_cancellation_ends_and_the_result_agrees,
     submitting::one_key_is_one_task,
     submitting::lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once,
     submitting::blobs_are_resumed_and_proved,

@@ -51,6 +51,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
     let reviewed = Event::Reviewed {
         accepted: true,
         by: "me".to_owned(),
+        stated_by: None,
         reason: reason(),
     };
     append(

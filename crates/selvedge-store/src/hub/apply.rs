@@ -6,7 +6,7 @@
 
 use selvedge_core::fleet::{RefusalCode, TaskState};
 use selvedge_core::lease::{
-    Accepted, Fence, Input, LeaseEvent, LossReason, Refusal, Rules, decide,
+    Accepted, Fence, Input, LeaseEvent, LossReason, Refusal, Review, Rules, decide,
 };
 use selvedge_core::model::Closing;
 use serde_json::Value;
@@ -77,19 +77,24 @@ impl Draft<'_> {
                 self.step(Input::Cancel { by, reason })
             }
             Change::Review {
-                by,
                 review,
-                reason,
+                record,
+                epoch,
                 after,
                 events,
             } => {
-                if *after != self.row.event_seq {
-                    return Err(refused(RefusalCode::Gap, "the journal has gone on"));
+                let is_awaiting = self.row.lease.state == TaskState::NeedsReview;
+                if is_awaiting && *after != self.row.event_seq {
+                    let detail = "the task's journal went on while it was being reviewed";
+                    return Err(refused(RefusalCode::Gap, detail));
                 }
-                self.follows(events)?;
-                let (by, reason) = (by.clone(), reason.clone());
-                let review = *review;
-                let answer = self.step(Input::Review { by, review, reason })?;
+                let answer = self.step(Input::Review {
+                    review: *review,
+                    epoch: *epoch,
+                    record: record.clone(),
+                })?;
+                // A task that goes on has no reason yet for how it stands.
+                self.row.reason = (*review != Review::Retry).then(|| record.summary());
                 self.append(events)?;
                 Ok(answer)
             }
@@ -314,8 +319,13 @@ fn told(refusal: Refusal, state: TaskState) -> Answer {
     let code = match refusal {
         Refusal::Stale { .. } => RefusalCode::Stale,
         Refusal::OutOfOrder { .. } => RefusalCode::Gap,
-        Refusal::NotNow(_) if state.is_terminal() => RefusalCode::Terminal,
-        Refusal::Conflict { .. } | Refusal::NotNow(_) => RefusalCode::Conflict,
+        Refusal::NotNow(_) | Refusal::NotAwaitingReview(_) if state.is_terminal() => {
+            RefusalCode::Terminal
+        }
+        Refusal::Conflict { .. }
+        | Refusal::NotNow(_)
+        | Refusal::NotAwaitingReview(_)
+        | Refusal::OtherWork { .. } => RefusalCode::Conflict,
     };
     refused(code, &refusal.to_string())
 }

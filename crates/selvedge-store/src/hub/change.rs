@@ -2,7 +2,7 @@
 
 use selvedge_core::fleet::{CostEntry, Entry as Header, FileRef, RefusalCode};
 use selvedge_core::lease::{Fence, LeaseEvent, Review};
-use selvedge_core::model::{Closing, Outcome};
+use selvedge_core::model::{Closing, Outcome, ReviewRecord};
 use serde_json::Value;
 
 use super::rows::TaskRow;
@@ -39,15 +39,16 @@ pub enum Change {
     },
     /// A person judges it.
     Review {
-        /// Who.
-        by: String,
-        /// What.
+        /// What they decide.
         review: Review,
-        /// Why.
-        reason: String,
-        /// What that adds to the journal, after this event of it.
+        /// Who they are, why, and the work that they decided on.
+        record: ReviewRecord,
+        /// Under which grant that work was handed in. Another one since then, another attempt, or another
+        /// event in the journal, and the decision does not count.
+        epoch: u64,
+        /// The last event of the journal that they decided on.
         after: u64,
-        /// The events.
+        /// What the decision adds to the journal.
         events: Vec<Value>,
     },
     /// Time passed.

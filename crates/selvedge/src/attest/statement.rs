@@ -5,7 +5,7 @@ use selvedge_core::export::Verdict;
 use selvedge_core::machine::Run;
 use selvedge_core::model::{
     AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, GuardStatus, KnownFailures, Outcome,
-    Report, RunId, StepKind, TaskId, Timestamp, Unkept,
+    Report, RunId, StepKind, TaskId, Timestamp, TreeId, Unkept,
 };
 use selvedge_core::words::hex;
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,9 @@ pub(crate) struct Predicate {
     /// `not_verified` or `infrastructure`.
     pub(crate) outcome: String,
     pub(crate) reason: String,
+    /// The person's decision that ended the run; absent where the checks and judges did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) review: Option<ReviewFacts>,
     /// Absent for a verification by itself.
     pub(crate) run: Option<RunFacts>,
     pub(crate) checks: Vec<CheckFacts>,
@@ -129,6 +132,16 @@ pub(crate) struct JudgeFacts {
     pub(crate) passed: Option<bool>,
 }
 
+/// What a person decided. Their words are in the reason of the whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReviewFacts {
+    pub(crate) accepted: bool,
+    pub(crate) by: String,
+    pub(crate) attempt: Option<u32>,
+    pub(crate) tree: Option<TreeId>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GuardFacts {
@@ -168,6 +181,12 @@ pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> S
     let predicate = Predicate {
         outcome: outcome.as_str().to_owned(),
         reason,
+        review: run.result().review.map(|review| ReviewFacts {
+            accepted: review.accepted,
+            by: review.by,
+            attempt: review.target.attempt,
+            tree: review.target.tree,
+        }),
         run: Some(facts),
         ..found(report, run.updated_at, not_covered)
     };
@@ -224,6 +243,7 @@ fn found(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Pr
         verified_at: at,
         outcome: String::new(),
         reason: String::new(),
+        review: None,
         run: None,
         checks: report
             .iter()

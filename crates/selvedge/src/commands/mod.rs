@@ -30,8 +30,12 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::RunId;
+use selvedge_store::SqliteJournal;
+
 use crate::cli::{Command, ReportArgs};
 use crate::error::CliError;
+use crate::local::{Home, WorkspaceRuns};
 use crate::output::{Format, Output, Reports, style};
 use crate::settings::{self, Settings, SettingsError, Severity, environment};
 
@@ -95,6 +99,19 @@ fn directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
             path.display()
         )))
     }
+}
+
+/// The run that a command means: the named one, or else the latest of this directory.
+fn run_meant(home: &Home, journal: &SqliteJournal, name: Option<&str>) -> Result<RunId, CliError> {
+    match name {
+        Some(name) => home.find_run(journal, name),
+        None => Ok(runs_here(home, journal)?.latest()?.run_id),
+    }
+}
+
+/// The runs of this directory.
+fn runs_here(home: &Home, journal: &SqliteJournal) -> Result<WorkspaceRuns, CliError> {
+    WorkspaceRuns::find(home, journal, &directory(None)?)
 }
 
 /// The settings in force, with their warnings said.

@@ -7,7 +7,7 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{self, WorkspaceError};
 use selvedge_store::SqliteJournal;
 
-use super::environment;
+use super::{environment, run_meant};
 use crate::cli::RestoreArgs;
 use crate::error::CliError;
 use crate::launch;
@@ -17,7 +17,7 @@ use selvedge_core::words::counted;
 pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment())?;
     let journal = home.journal_to_read()?;
-    let run_id = home.find_run(&journal, &args.run)?;
+    let run_id = run_meant(&home, &journal, args.run.as_deref())?;
     let state = home.replay(&journal, run_id)?;
     let (dir, tree) = match (&state.run, &state.plan) {
         (Some(run), _) => (&run.spec.workspace, tree(args, run)?),

@@ -1,10 +1,11 @@
-//! `selvedge review`: a person's decision on work that waits for one.
+//! `selvedge review`: a person's decision on work that is awaiting review.
 
-use selvedge_core::machine::{Input, Phase};
-use selvedge_core::model::Event;
+use selvedge_core::machine::{Input, Phase, Run, State, decide};
+use selvedge_core::model::{Event, ReviewTarget, RunId, TreeId};
 use selvedge_core::plan::{Next, Plan};
+use selvedge_store::{RunSummary, SqliteJournal, Standing};
 
-use super::{environment, fleet};
+use super::{environment, fleet, runs_here};
 use crate::cli::ReviewArgs;
 use crate::error::CliError;
 use crate::launch;
@@ -17,7 +18,8 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     let environment = environment();
     let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
-    let mut run_id = home.find_run(&journal, &args.run)?;
+    let mut run_id = meant(args, &home, &journal)?;
+    // Read once: what is decided below counts for this state, or not at all.
     let mut state = home.replay(&journal, run_id)?;
     // Of a plan, the subtask that it waits for is meant.
     if let Some(Next::GoOn { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
@@ -27,38 +29,111 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     drop(journal);
     let by = environment.iter().find(|(name, _)| name == "USER");
     let by = by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone());
-    if state
-        .plan
-        .as_ref()
-        .is_some_and(|plan| plan.review.is_some())
-    {
+    if let Some(plan) = state.plan.as_ref().filter(|plan| plan.review.is_some()) {
         if args.retry {
             return Err(CliError::usage("several executions have no next attempt")
                 .hint("reject them, and run the task again with what you have learnt"));
         }
+        let target = plan.review_target().unwrap_or_default();
+        announce(args, run_id, &target)?;
         let reviewed = Event::Reviewed {
             accepted: args.accept,
             by,
+            stated_by: None,
             reason: args.reason.clone(),
         };
         return launch::review_contest(&home, state, reviewed, &args.format.into());
     }
-    let waits = state
-        .run
-        .as_ref()
-        .is_some_and(|run| run.phase() == Phase::AwaitingReview);
-    if !waits {
-        let short = run_id.short();
-        return Err(
-            CliError::usage(format!("run {short} waits for nobody's review"))
-                .hint(format!("`selvedge show {short}` tells how it stands")),
-        );
-    }
+    let waits = |run: &&Run| run.phase() == Phase::AwaitingReview;
+    let Some(run) = state.run.as_ref().filter(waits) else {
+        return Err(not_awaiting(run_id, &state));
+    };
+    let target = run.review_target().unwrap_or_default();
+    announce(args, run_id, &target)?;
     let input = Input::Review {
+        named: target,
         accepted: args.accept,
         retry: args.retry,
         by,
+        stated_by: None,
         reason: args.reason.clone(),
     };
+    // Refused before anything of a plan around it is written.
+    decide(&state, input.clone()).map_err(CliError::usage)?;
     launch::go_on(&home, state, input, &args.format.into())
+}
+
+/// The run that is meant: the named one, or else the latest of this directory, which must be awaiting review.
+fn meant(args: &ReviewArgs, home: &Home, journal: &SqliteJournal) -> Result<RunId, CliError> {
+    if let Some(name) = &args.run {
+        return home.find_run(journal, name);
+    }
+    let here = runs_here(home, journal)?;
+    let latest = here.latest()?;
+    if is_awaiting(latest) {
+        return Ok(latest.run_id);
+    }
+    let (short, word) = (latest.run_id.short(), standing(latest.standing));
+    let error = CliError::usage(format!(
+        "the latest run of this directory, {short}, is not awaiting review: it is {word}"
+    ));
+    Err(match here.named(is_awaiting) {
+        Some(others) => error.hint(format!("awaiting review in this directory: {others}")),
+        None => error.hint("no run of this directory is awaiting review"),
+    })
+}
+
+fn is_awaiting(run: &RunSummary) -> bool {
+    run.standing == Standing::AwaitingReview
+}
+
+fn standing(standing: Standing) -> String {
+    match standing {
+        Standing::Open => "not over".to_owned(),
+        Standing::Suspended => "suspended".to_owned(),
+        Standing::AwaitingReview => "awaiting review".to_owned(),
+        Standing::Finished { outcome } => outcome.as_str().replace('_', " "),
+    }
+}
+
+fn not_awaiting(run_id: RunId, state: &State) -> CliError {
+    let short = run_id.short();
+    let run = state.run.as_ref().filter(|run| run.finished);
+    let word = run.map(|run| run.outcome().as_str().replace('_', " "));
+    let word = word.map(|word| format!(": it is {word}"));
+    CliError::usage(format!(
+        "run {short} is not awaiting review{}",
+        word.unwrap_or_default()
+    ))
+    .hint(format!("`selvedge show {short}` tells how it stands"))
+}
+
+/// Says what is decided on; refused where that is not what the command line names.
+fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(), CliError> {
+    let short = run_id.short();
+    target.check(&named(args)).map_err(|stale| {
+        CliError::usage(stale).hint(format!(
+            "`selvedge show {short} --diff` shows the work; decide again with what is awaiting review now"
+        ))
+    })?;
+    say(args, &format!("run {short}"), target);
+    Ok(())
+}
+
+/// The work that the command line names.
+pub(super) fn named(args: &ReviewArgs) -> ReviewTarget {
+    ReviewTarget {
+        attempt: args.attempt,
+        tree: args.tree.as_deref().map(TreeId::new),
+    }
+}
+
+/// Says what is decided on.
+pub(super) fn say(args: &ReviewArgs, whose: &str, target: &ReviewTarget) {
+    let verb = if args.accept {
+        "accepting"
+    } else {
+        "rejecting"
+    };
+    anstream::eprintln!("{verb} {target} of {whose}");
 }

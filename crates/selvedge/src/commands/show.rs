@@ -13,7 +13,7 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{DiffOptions, TreeId};
 use selvedge_store::{Journal, SqliteJournal};
 
-use super::{environment, fleet};
+use super::{environment, fleet, run_meant, runs_here};
 use crate::cli::ShowArgs;
 use crate::error::CliError;
 use crate::local::{Home, results};
@@ -35,7 +35,10 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let home = Home::find(&environment)?;
     let journal = home.journal_to_read()?;
-    let run_id = home.find_run(&journal, &args.run)?;
+    // Looking changes nothing: where this directory has no runs, the newest run is shown.
+    let is_elsewhere = args.run.is_none() && runs_here(&home, &journal)?.latest().is_err();
+    let name = args.run.as_deref().or(is_elsewhere.then_some("last"));
+    let run_id = run_meant(&home, &journal, name)?;
     if args.format == Format::Jsonl && output.reports.are_none() {
         return events(&journal, run_id);
     }

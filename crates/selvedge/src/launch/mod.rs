@@ -14,6 +14,7 @@ use selvedge_core::export::Account;
 use selvedge_core::machine::{Control, Input, Run, State};
 use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
+use selvedge_store::Journal;
 
 use self::stage::{Stage, on_stage};
 pub(crate) use self::stage::{prove_dead, wait_for_end};
@@ -88,6 +89,7 @@ pub(crate) fn go_on(
         return go_on_with_plan(home, plan, Some((state, input)), output);
     }
     let _lock = lock(home, &run.spec.workspace, run.run_id)?;
+    ensure_unchanged(home, run.run_id, state.seq)?;
     let code = on_stage(home, output, async |stage| {
         let watch = stage.watch.as_ref();
         let state = stage
@@ -117,8 +119,15 @@ fn go_on_with_plan(
     }
     let run_id = plan.run_id;
     let _lock = lock(home, &plan.spec.workspace, run_id)?;
+    ensure_unchanged(home, run_id, state.seq)?;
+    if let Some((part, run)) = first
+        .as_ref()
+        .and_then(|(part, _)| Some((part, part.run.as_ref()?)))
+    {
+        ensure_unchanged(home, run.run_id, part.seq)?;
+    }
     let code = on_stage(home, output, async |stage| {
-        plan::go_on(stage, state, first).await
+        Box::pin(plan::go_on(stage, state, first)).await
     })?;
     deliver::when_over(home, run_id, code)
 }
@@ -135,6 +144,7 @@ pub(crate) fn review_contest(
     };
     let run_id = plan.run_id;
     let _lock = lock(home, &plan.spec.workspace, run_id)?;
+    ensure_unchanged(home, run_id, state.seq)?;
     let code = on_stage(home, output, async |stage| {
         contest::reviewed(stage, state, reviewed).await
     })?;
@@ -190,6 +200,21 @@ pub(crate) fn lock(
         }
         LockError::Workspace(error) => CliError::infrastructure(error),
     })
+}
+
+/// Refuses what was decided on a state that is no longer the run's. Every append is held to that state
+/// besides; with the lock held, this says it in time and in words.
+fn ensure_unchanged(home: &Home, run_id: RunId, seq: u64) -> Result<(), CliError> {
+    let summary = home.journal_to_read()?.summary(run_id);
+    let summary = summary.map_err(CliError::infrastructure)?;
+    if summary.is_some_and(|summary| summary.last_seq == seq) {
+        return Ok(());
+    }
+    let short = run_id.short();
+    Err(CliError::usage(format!(
+        "run {short} went on meanwhile: nothing was decided"
+    ))
+    .hint(format!("look at it again: selvedge show {short}")))
 }
 
 /// Says how a run ended, or stands.

@@ -4,8 +4,10 @@
 pub(crate) mod disk;
 mod home;
 mod journal;
+mod latest;
 mod own;
 
 pub(crate) use home::{Home, results};
 pub(crate) use journal::JournalSink;
+pub(crate) use latest::WorkspaceRuns;
 pub(crate) use own::Own;

@@ -17,7 +17,7 @@ pub(crate) fn find_repository_file(dir: &Path) -> Option<PathBuf> {
 }
 
 /// The nearest directory with a `.git`, which is a file in worktrees and submodules.
-fn git_root(dir: &Path) -> Option<&Path> {
+pub(crate) fn git_root(dir: &Path) -> Option<&Path> {
     dir.ancestors()
         .find(|ancestor| ancestor.join(".git").symlink_metadata().is_ok())
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::config::{self, ConfigError, FileOwner, Flags, Layer, Resolved};
 
 pub(crate) use directories::Directories;
-pub(crate) use find::{REPOSITORY_FILE, find_repository_file};
+pub(crate) use find::{REPOSITORY_FILE, find_repository_file, git_root};
 pub(crate) use render::{Severity, render};
 
 /// A settings file larger than this is not one.

@@ -200,7 +200,11 @@ impl Inner {
         commands.extend(again.map(|run| ("Run it again", run_again(&run.spec))));
         let live = state.run.as_ref().and_then(|run| self.live(run));
         let live = live.map_or(Live::Unknown, |(run, output)| Live::Printed(run, output));
-        let has_plan = state.plan.is_some();
+        let review = review::pending(&state, &runs);
+        let is_contest = state
+            .plan
+            .as_ref()
+            .is_some_and(|it| it.spec.contest.is_some());
         let story = match (state.plan, state.run) {
             (Some(plan), _) => Story::Plan {
                 plan: Box::new(plan),
@@ -213,9 +217,10 @@ impl Inner {
             description,
             unknown: state.unknown,
             facts: vec![("Run".to_owned(), row.id.clone())],
+            review,
             rights: Rights {
                 review: row.standing == Standing::NeedsReview,
-                another_attempt: !has_plan,
+                another_attempt: !is_contest,
                 ..Rights::default()
             },
             commands,

@@ -1,11 +1,14 @@
 //! Carrying out what a person decided on the page: `selvedge review`, run beside it as they would have
 //! typed it, with the same locks and the same words.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use selvedge_core::model::exit_code;
-use selvedge_face::reading::{Decision, Trouble};
+use selvedge_core::lease::Review;
+use selvedge_core::machine::{Run, State};
+use selvedge_core::model::{ReviewTarget, RunId, exit_code};
+use selvedge_face::reading::{Decision, PendingReview, Trouble};
 use tokio::process::Command;
 
 /// How long the page waits. Another attempt goes on for as long as it takes; what is refused is
@@ -15,30 +18,41 @@ const PATIENCE_WITH_RETRY: Duration = Duration::from_millis(1500);
 /// How much of an error is shown, in characters.
 const LONGEST: usize = 600;
 
+/// The work that a person has to decide on; of a plan, that of the subtask that it waits for.
+pub(super) fn pending(state: &State, runs: &BTreeMap<RunId, Run>) -> Option<PendingReview> {
+    let of_run = |run: &Run| Some((run.run_id, run.review_target()?));
+    let (run, target) = match (&state.plan, &state.run) {
+        (Some(plan), _) if plan.spec.contest.is_some() => (plan.run_id, plan.review_target()?),
+        (Some(_), _) => runs.values().find_map(of_run)?,
+        (None, run) => of_run(run.as_ref()?)?,
+    };
+    Some(PendingReview {
+        task: run.to_string(),
+        target,
+    })
+}
+
 /// Runs the command; the answer is for the person.
 pub(super) async fn carry_out(run: &str, decision: &Decision) -> Result<String, Trouble> {
     let program = std::env::current_exe().map_err(Trouble::failed)?;
     let mut command = Command::new(program);
     command.args(["review", run, "--format", "json"]);
-    command.arg(if decision.accepted {
-        "--accept"
-    } else {
-        "--reject"
-    });
-    if decision.retry {
-        command.arg("--retry");
-    }
+    let (words, patience): (&[&str], _) = match decision.review {
+        Review::Accept => (&["--accept"], PATIENCE),
+        Review::Reject => (&["--reject"], PATIENCE),
+        Review::Retry => (&["--reject", "--retry"], PATIENCE_WITH_RETRY),
+    };
+    command.args(words);
+    // What the page showed is decided on, or nothing.
+    let ReviewTarget { attempt, tree } = &decision.named;
+    command.args(attempt.map(|number| format!("--attempt={number}")));
+    command.args(tree.as_ref().map(|tree| format!("--tree={tree}")));
     command.arg(format!("--reason={}", decision.reason));
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().map_err(Trouble::failed)?;
-    let patience = if decision.retry {
-        PATIENCE_WITH_RETRY
-    } else {
-        PATIENCE
-    };
     // Asked for so that it goes on if nobody waits any longer.
     let ended = tokio::spawn(child.wait_with_output());
     let Ok(ended) = tokio::time::timeout(patience, ended).await else {

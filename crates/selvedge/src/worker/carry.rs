@@ -87,7 +87,7 @@ impl Porter {
             if !lane.live().await {
                 break lost(&lane);
             }
-            match self.once(&assign, &lane).await {
+            match Box::pin(self.once(&assign, &lane)).await {
                 // Fenced, not lost: the hub may still say that the lease stands.
                 Err(Halt::Fenced) if lane.standing().lost.is_none() => {
                     crate::worker::say(&format!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use selvedge_core::config::Flags;
 use selvedge_core::fleet::TaskAssign;
 use selvedge_core::machine::{Input, State, evolve};
-use selvedge_core::model::RunSpec;
+use selvedge_core::model::{ReviewTarget, RunSpec};
 use selvedge_store::fault;
 
 use super::activity::Tap;
@@ -98,9 +98,11 @@ impl Porter {
             None
         } else if run.review.is_some() {
             assign.review.as_ref().map(|review| Input::Review {
+                named: ReviewTarget::default(),
                 accepted: false,
                 retry: true,
                 by: review.by.clone(),
+                stated_by: review.stated_by.clone(),
                 reason: review.reason.clone(),
             })
         } else {

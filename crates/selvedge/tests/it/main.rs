@@ -33,6 +33,7 @@ mod plans;
 mod plugins;
 mod redaction;
 mod retries;
+mod review;
 mod sandbox;
 mod since;
 mod stage;

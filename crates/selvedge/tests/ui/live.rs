@@ -1,5 +1,6 @@
 //! A run that is watched while it goes on, from a page that nobody reloads.
 
+use selvedge_testkit::Key;
 use serde_json::json;
 
 use crate::stage::{agents, ending, enter, newest, populated, serve, stage, write};
@@ -66,12 +67,8 @@ fn a_review_is_decided_on_the_page() {
     browser.wait_until("location.search === '?state=review'");
     browser.click("tr.row a.go");
     browser.wait_for_text("#review", "A person has to decide");
-    browser.click("#review button[value=reject]");
-    browser.wait_for_text("main", "say why you reject it");
-    browser.go(&format!("{}/?state=review", ui.origin));
-    browser.click("tr.row a.go");
     browser.type_into(
-        "#why",
+        "#accept-why",
         "Skipping it is fine: <b>the next task</b> removes it.",
     );
     browser.click("#review button[value=accept]");
@@ -83,4 +80,61 @@ fn a_review_is_decided_on_the_page() {
         .stdout
         .clone();
     assert!(!listed.contains("awaiting_review"), "{listed}");
+}
+
+#[test]
+fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
+    let env = populated();
+    let ui = serve(&env);
+    let browser = enter(&env, &ui);
+    let open = || {
+        browser.go(&format!("{}/?state=review", ui.origin));
+        browser.click("tr.row a.go");
+        browser.wait_for_text("#review", "Your decision is about attempt 1 (tree ");
+    };
+    let script = |body: &str| browser.script(body, &[]);
+    let refused = |why: &str| {
+        browser.wait_for_text("main", why);
+        let listed = env
+            .selvedge(["list", "--format", "json"])
+            .run()
+            .stdout
+            .clone();
+        assert!(listed.contains("awaiting_review"), "{listed}");
+    };
+
+    // What a browser would never send by itself.
+    open();
+    script(
+        "document.querySelector('form.accept').insertAdjacentHTML('beforeend', '<input type=hidden name=retry value=yes>')",
+    );
+    browser.click("#review button[value=accept]");
+    refused("accepted work gets no other attempt");
+    open();
+    script("document.querySelector('form.reject').noValidate = true");
+    browser.click("#review button[value=reject]");
+    refused("say why you reject it");
+    // A page that was loaded before the work went on.
+    open();
+    script("document.querySelector('form.accept [name=attempt]').value = '2'");
+    browser.click("#review button[value=accept]");
+    refused("attempt 2 (tree ");
+    open();
+    script(
+        "document.querySelectorAll('form.accept [type=hidden]:not([name=csrf])').forEach((it) => it.value = '')",
+    );
+    browser.click("#review button[value=accept]");
+    refused("does not name the work");
+
+    // Enter, wherever in the forms, presses no button but the form's own.
+    open();
+    script("document.querySelector('#review input[name=retry]').focus()");
+    browser.press(&[Key::Enter]);
+    browser.wait_until("document.querySelector('form.reject :invalid') === document.activeElement");
+    refused("Your decision is about attempt 1");
+    browser.type_into("#reject-why", "It skips the tests.");
+    script("document.querySelector('#review input[name=retry]').focus()");
+    browser.press(&[Key::Enter]);
+    browser.wait_for_text("#reason", "It skips the tests.");
+    browser.wait_for_text(".title .badge", "checks still fail");
 }

@@ -161,14 +161,14 @@ fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
     browser.click("tr.row a.go");
     browser.wait_for_text("#review", "A person has to decide");
     browser.wait_for_text("#attempt-1 .guard", "before the checks have judged");
-    browser.type_into("#why", "Do not leave early: <i>add</i> the numbers.");
+    browser.type_into("#reject-why", "Do not leave early: <i>add</i> the numbers.");
     browser.click("#review input[name=retry]");
     browser.click("#review button[value=reject]");
     browser.wait_for_text("#attempt-2", "of 2 checks passed");
     browser.wait_for_text("#review", "A person has to decide");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
-    browser.type_into("#why", "Good enough for now.");
+    browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
     browser.wait_for_text(".title .badge", "verified");
     assert_eq!(browser.count("#review"), 0);

@@ -2,6 +2,7 @@
 //! journal in memory.
 
 use super::super::{Control, Input, Run, State, decide, evolve};
+use crate::model::ReviewTarget;
 use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
     EffectId, EffectKind, Envelope, Event, GateReport, Judging, KnownFailures, MicroUsd, Report,
@@ -186,9 +187,11 @@ impl Simulation {
             match run.control {
                 _ if run.finished => return simulation,
                 _ if run.review.is_some() => simulation.say(Input::Review {
+                    named: ReviewTarget::default(),
                     accepted: false,
                     retry: false,
                     by: "a person".into(),
+                    stated_by: None,
                     reason: "test".into(),
                 }),
                 Control::Suspended => simulation.say(Input::Resume),

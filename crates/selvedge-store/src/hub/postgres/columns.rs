@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{Cost, TaskRow, TaskView};
-use crate::hub::sqlite::columns::{damaged, feedback, outcome};
+use crate::hub::sqlite::columns::{damaged, outcome, review};
 
 /// The columns that decisions are made on, of `task t` and `request r`.
 pub(super) const ROW: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
@@ -88,7 +88,7 @@ pub(super) fn kept(cells: &mut Cells<'_>) -> Result<Kept, HubStoreError> {
             cancel: cells.next()?,
             completion: cells.next()?,
             outcome: outcome(cells.next()?)?,
-            feedback: feedback(cells.next()?)?,
+            review: review(cells.next()?)?,
         },
         reason: cells.next()?,
         entry_seq: cells.count()?,
@@ -235,9 +235,9 @@ impl<'a> TaskColumns<'a> {
         self.completions.push(maybe(lease.completion.as_ref()));
         self.outcomes.push(lease.outcome.map(Outcome::as_str));
         // A review is words, which always have a JSON form.
-        let feedback = lease.feedback.as_ref();
+        let review = lease.review.as_ref();
         self.feedbacks
-            .push(feedback.and_then(|review| serde_json::to_string(review).ok()));
+            .push(review.and_then(|review| serde_json::to_string(review).ok()));
         self.reasons.push(maybe(row.reason.as_ref()));
         self.entry_seqs.push(int(row.entry_seq));
         self.event_seqs.push(int(row.event_seq));

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, params};
-use selvedge_core::fleet::{AssignedReview, TaskState};
+use selvedge_core::fleet::TaskState;
 use selvedge_core::lease::Lease;
-use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, TaskId};
+use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, ReviewRecord, TaskId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -90,7 +90,8 @@ pub(crate) fn closing(word: Option<String>) -> Result<Option<Closing>, HubStoreE
     word.map(from_word).transpose()
 }
 
-pub(crate) fn feedback(json: Option<String>) -> Result<Option<AssignedReview>, HubStoreError> {
+/// The column's name is from when it held nothing but rejections with another attempt, which read as such.
+pub(crate) fn review(json: Option<String>) -> Result<Option<ReviewRecord>, HubStoreError> {
     json.map(|json| serde_json::from_str(&json).map_err(damaged))
         .transpose()
 }
@@ -113,7 +114,7 @@ fn row(cells: &mut Cells<'_, '_>) -> Result<TaskRow, HubStoreError> {
             cancel: cells.next()?,
             completion: cells.next()?,
             outcome: outcome(cells.next()?)?,
-            feedback: feedback(cells.next()?)?,
+            review: review(cells.next()?)?,
         },
         reason: cells.next()?,
         entry_seq: cells.next()?,
@@ -213,7 +214,7 @@ pub(super) fn save(db: &Connection, Kept { number, row, .. }: &Kept) -> Result<(
                                    OR state = 'cancelled' OR state = 'dead'))",
     )?;
     let lease = &row.lease;
-    let feedback = lease.feedback.as_ref().map(serde_json::to_string);
+    let review = lease.review.as_ref().map(serde_json::to_string);
     let written = update.execute(params![
         number,
         lease.state.as_str(),
@@ -228,7 +229,7 @@ pub(super) fn save(db: &Connection, Kept { number, row, .. }: &Kept) -> Result<(
         lease.cancel,
         lease.completion,
         lease.outcome.map(Outcome::as_str),
-        feedback.transpose().map_err(damaged)?,
+        review.transpose().map_err(damaged)?,
         row.reason,
         row.entry_seq,
         row.event_seq,

@@ -15,6 +15,7 @@ mod migrations;
 mod plans;
 mod postgres;
 mod queue;
+mod reviews;
 mod stage;
 mod tls;
 
@@ -51,6 +52,7 @@ over_both!(
     queue::a_report_is_told_once,
     queue::lists_are_narrowed_paged_and_counted,
     ledger::a_run_that_the_hub_closes_alone_costs_what_nobody_knows,
+    reviews::review_counts_for_the_work_it_decided_on,
     plans::a_plan_is_the_hubs_alone_until_it_is_over,
     board::pages_and_counts_are_those_of_a_list_of_everything,
     board::waits_are_those_of_the_latest_that_began,

@@ -1,11 +1,13 @@
 //! Stopping, making again, and deciding.
 
-use selvedge_core::fleet::{CancelRequest, ReviewDecision, ReviewRequest, SubmitAnswer, TaskRow};
-use selvedge_core::model::exit_code;
+use selvedge_core::fleet::{
+    CancelRequest, ReviewDecision, ReviewRequest, SubmitAnswer, TaskRow, TaskState,
+};
+use selvedge_core::model::{ReviewTarget, exit_code};
 
 use super::{follow, named, row, short};
 use crate::cli::{CancelArgs, RetryArgs, ReviewArgs};
-use crate::commands::environment;
+use crate::commands::{environment, review};
 use crate::error::CliError;
 use crate::fleet::Hub;
 use crate::output::{Format, Output, json, style};
@@ -46,7 +48,22 @@ pub(super) async fn retry(hub: &Hub, args: &RetryArgs) -> Result<u8, CliError> {
 }
 
 pub(super) async fn review(hub: &Hub, args: &ReviewArgs) -> Result<u8, CliError> {
-    let task = named(hub, &args.run).await?;
+    let task = named(hub, args.run.as_deref().unwrap_or("last")).await?;
+    let row = row(hub, task).await?;
+    let target = row.awaiting_review.clone().unwrap_or(ReviewTarget {
+        // A hub of an earlier release.
+        attempt: Some(row.attempts),
+        tree: None,
+    });
+    if row.state == TaskState::NeedsReview {
+        target.check(&review::named(args)).map_err(|stale| {
+            CliError::usage(stale).hint(format!(
+                "`selvedge show {}` shows the work; decide again with what is awaiting review now",
+                short(task)
+            ))
+        })?;
+        review::say(args, &format!("task {}", short(task)), &target);
+    }
     let environment = environment();
     let user = environment.iter().find(|(name, _)| name == "USER");
     let request = ReviewRequest {
@@ -55,6 +72,9 @@ pub(super) async fn review(hub: &Hub, args: &ReviewArgs) -> Result<u8, CliError>
             (false, true) => ReviewDecision::Retry,
             (false, false) => ReviewDecision::Reject,
         },
+        retry: false,
+        attempt: target.attempt,
+        tree: target.tree,
         by: user.map(|(_, user)| user.clone()),
         reason: args.reason.clone(),
     };

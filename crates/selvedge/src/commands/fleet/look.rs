@@ -81,7 +81,7 @@ fn line(row: &TaskRow) -> String {
 }
 
 pub(super) async fn show(hub: &Hub, args: &ShowArgs) -> Result<u8, CliError> {
-    let task = named(hub, &args.run).await?;
+    let task = named(hub, args.run.as_deref().unwrap_or("last")).await?;
     let state = journal(hub, task, |event| {
         if args.format == Format::Jsonl {
             print::print(event);

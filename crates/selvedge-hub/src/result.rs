@@ -1,0 +1,55 @@
+//! The result of a task: as its worker handed it in, with what was decided about the task since then.
+
+use selvedge_core::fleet::TaskResult;
+use selvedge_core::lease::Lease;
+use selvedge_core::model::Outcome;
+use selvedge_store::hub::{HubStoreError, TaskView};
+use serde_json::{Value, json};
+
+use crate::hub::Hub;
+
+/// The result as JSON; none before the first, and none of a task that goes on after a review.
+pub(crate) async fn body(hub: &Hub, view: &TaskView) -> Result<Option<String>, HubStoreError> {
+    let lease = &view.row.lease;
+    if lease.completion.is_none() {
+        return Ok(None);
+    }
+    let handed_in = hub.store().result(view.row.task_id).await?;
+    Ok(handed_in.map(|result| current(result.body, lease, view.row.reason.as_deref())))
+}
+
+/// The same, read; none where another program's worker handed in something else.
+pub(crate) async fn read(hub: &Hub, view: &TaskView) -> Result<Option<TaskResult>, HubStoreError> {
+    let body = body(hub, view).await?;
+    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+}
+
+/// Invariant: a result and its task agree. What a worker handed in stays word for word unless a person's
+/// review or cancellation decided otherwise.
+fn current(body: String, lease: &Lease, reason: Option<&str>) -> String {
+    let Some(outcome) = lease.outcome else {
+        return body;
+    };
+    let Ok(Value::Object(mut result)) = serde_json::from_str(&body) else {
+        return body;
+    };
+    let is_same = result.get("outcome") == Some(&json!(outcome));
+    if is_same && lease.review.is_none() {
+        return body;
+    }
+    let reason = match (outcome, &lease.cancel) {
+        (Outcome::Cancelled, Some(why)) if !why.is_empty() => format!("cancelled: {why}"),
+        (Outcome::Cancelled, _) => "cancelled on request".to_owned(),
+        _ => reason.unwrap_or_default().to_owned(),
+    };
+    let plain = TaskResult::without_run(outcome, reason);
+    let status = outcome.verification_status(lease.reports > 0);
+    result.insert("status".to_owned(), json!(plain.status));
+    result.insert("outcome".to_owned(), json!(outcome));
+    result.insert("reason".to_owned(), json!(plain.reason));
+    result.insert("verification_status".to_owned(), json!(status));
+    if let Some(review) = &lease.review {
+        result.insert("review".to_owned(), json!(review));
+    }
+    Value::Object(result).to_string()
+}

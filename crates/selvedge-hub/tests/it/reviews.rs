@@ -1,0 +1,133 @@
+//! A person's decision over the REST interface: what it names, who made it, and what the task says then.
+
+use selvedge_core::fleet::{Scope, TaskResult, WorkerMessage};
+use selvedge_core::model::Outcome;
+use serde_json::{Value, json};
+
+use crate::harness::{Place, TestHub, TestWorker, entry, hello};
+
+/// Hands an attempt in that a person has to decide on.
+async fn hand_in(worker: &mut TestWorker, attempt: u32) {
+    let lease = worker.assignment().await.lease;
+    let begin = WorkerMessage::BeginRun {
+        entry: entry(&lease, 1),
+        run_number: attempt,
+        from_tree: None,
+    };
+    worker.tells(&begin, 1).await;
+    let report = WorkerMessage::SubmitReport {
+        entry: entry(&lease, 2),
+        run_number: attempt,
+        report: json!({"run_number": attempt, "status": "pass"}),
+    };
+    worker.tells(&report, 2).await;
+    let result = TaskResult::without_run(Outcome::NeedsReview, "a person has to look");
+    let complete = WorkerMessage::TaskComplete {
+        entry: entry(&lease, 3),
+        completion_id: format!("completion {attempt}"),
+        result: Box::new(result),
+    };
+    worker.tells(&complete, 3).await;
+}
+
+fn words(object: &Value, keys: &[&str]) -> Vec<Value> {
+    keys.iter().map(|key| object[*key].clone()).collect()
+}
+
+pub(crate) async fn review_names_its_work_and_the_result_agrees(place: Place) {
+    let hub = TestHub::at(place).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let path = format!("/api/v1/tasks/{task}");
+    let decide = async |body: Value| hub.post(&format!("{path}/review"), &submit, &body).await;
+    let result = async || hub.get(&format!("{path}/result"), &submit).await;
+
+    hand_in(&mut worker, 1).await;
+    let row = hub.reaches(&task, &submit, &["needs_review"]).await;
+    assert_eq!(row["awaiting_review"], json!({"attempt": 1}));
+    let both = decide(json!({"decision": "accept", "retry": true})).await;
+    assert_eq!(both.status, 422, "{both:?}");
+    assert!(both.body.contains("retry"), "{both:?}");
+    for other in [json!({"attempt": 2}), json!({"attempt": 1, "tree": "ab12"})] {
+        let mut body = other.clone();
+        body["decision"] = json!("accept");
+        let refused = decide(body).await;
+        assert_eq!(refused.status, 409, "{other}: {refused:?}");
+        assert!(
+            refused.body.contains("attempt 1 is awaiting review"),
+            "{refused:?}"
+        );
+    }
+    let again = json!({"decision": "reject", "retry": true, "attempt": 1, "reason": "more"});
+    assert_eq!(decide(again).await.status, 200);
+    assert_eq!(result().await.status, 404, "the task goes on");
+
+    hand_in(&mut worker, 2).await;
+    hub.reaches(&task, &submit, &["needs_review"]).await;
+    let stale = decide(json!({"decision": "accept", "attempt": 1})).await;
+    assert_eq!(stale.status, 409, "{stale:?}");
+    // An earlier client names nothing but itself.
+    let accepted = decide(json!({"decision": "accept", "by": "mallory", "reason": "fine"})).await;
+    assert_eq!(accepted.status, 200, "{accepted:?}");
+    let row = accepted.json();
+    let review = json!({
+        "accepted": true, "by": "test", "stated_by": "mallory", "reason": "fine", "attempt": 2
+    });
+    let said = [json!("verified"), json!("accepted by test: fine"), review];
+    assert_eq!(row["state"], "succeeded");
+    assert_eq!(words(&row, &["outcome", "reason", "review"]), said);
+    let handed_in = result().await.json();
+    assert_eq!(words(&handed_in, &["outcome", "reason", "review"]), said);
+    assert_eq!(
+        words(&handed_in, &["status", "verification_status"]),
+        ["completed", "verified"]
+    );
+    let over = decide(json!({"decision": "reject", "reason": "no"})).await;
+    assert_eq!(over.status, 409);
+    assert!(
+        over.body.contains("not awaiting review: it is succeeded"),
+        "{over:?}"
+    );
+}
+
+pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(place: Place) {
+    let hub = TestHub::at(place).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    for (action, body, said) in [
+        (
+            "review",
+            json!({"decision": "reject", "reason": "no"}),
+            [
+                "failed",
+                "max_retries_exhausted",
+                "partial_pass",
+                "rejected by test: no",
+            ],
+        ),
+        (
+            "cancel",
+            json!({"reason": "not needed"}),
+            [
+                "cancelled",
+                "cancelled",
+                "execution_failed",
+                "cancelled: not needed",
+            ],
+        ),
+    ] {
+        let task = hub.submit(&submit, &json!({"description": "x"})).await;
+        hand_in(&mut worker, 1).await;
+        hub.reaches(&task, &submit, &["needs_review"]).await;
+        let path = format!("/api/v1/tasks/{task}");
+        let done = hub.post(&format!("{path}/{action}"), &submit, &body).await;
+        assert!(done.status < 300, "{done:?}");
+        let result = hub.get(&format!("{path}/result"), &submit).await.json();
+        let keys = ["status", "outcome", "verification_status", "reason"];
+        assert_eq!(words(&result, &keys), said, "{action}");
+        assert_eq!(done.json()["outcome"], said[1]);
+    }
+}

@@ -1,0 +1,134 @@
+//! A person's decision counts for the very work that they looked at, once.
+
+use selvedge_core::fleet::{RefusalCode, TaskState};
+use selvedge_core::lease::Review;
+use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId, TreeId};
+use selvedge_store::hub::{Answer, Change, HubStore, Step, TaskRow};
+use serde_json::json;
+
+use super::stage::{Stage, entry, futures, replays, report, task, told, want};
+
+/// Has a worker hand in an attempt that a person has to decide on: the task as it is then.
+async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRow {
+    let granted = store.grant(vec![want("w", 1, &[])]).await.unwrap();
+    let needs_review = Step::Complete {
+        completion_id: format!("completion {attempt}"),
+        outcome: Outcome::NeedsReview,
+        reason: "a person has to look".to_owned(),
+        result: "{}".to_owned(),
+    };
+    for (seq, step) in [
+        (1, Step::Begin(attempt)),
+        (2, report(attempt, "{}")),
+        (3, needs_review),
+    ] {
+        let answer = told(store, id, entry(&granted[0], seq, step)).await;
+        assert_eq!(answer, Answer::Done);
+    }
+    let (view, _) = store.task(id).await.unwrap().unwrap();
+    assert_eq!(view.row.lease.state, TaskState::NeedsReview);
+    view.row
+}
+
+fn decision(row: &TaskRow, review: Review, reason: &str) -> Change {
+    Change::Review {
+        review,
+        record: ReviewRecord {
+            accepted: review == Review::Accept,
+            by: "ada".to_owned(),
+            stated_by: None,
+            reason: reason.to_owned(),
+            target: ReviewTarget {
+                attempt: Some(row.lease.last_run),
+                tree: Some(TreeId::new("ab12")),
+            },
+        },
+        epoch: row.lease.epoch,
+        after: row.event_seq,
+        events: Vec::new(),
+    }
+}
+
+fn code(answer: &Answer) -> Option<RefusalCode> {
+    match answer {
+        Answer::Done => None,
+        Answer::Refused { code, .. } => Some(*code),
+    }
+}
+
+pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
+    let store = stage.open().await;
+    let store = store.as_ref();
+    let new = task(1, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let first = hand_in(store, id, 1).await;
+
+    let mut other_attempt = first.clone();
+    other_attempt.lease.last_run = 2;
+    let mut other_grant = first.clone();
+    other_grant.lease.epoch += 1;
+    let mut other_journal = first.clone();
+    other_journal.event_seq += 1;
+    for (row, expected) in [
+        (other_attempt, RefusalCode::Conflict),
+        (other_grant, RefusalCode::Conflict),
+        (other_journal, RefusalCode::Gap),
+    ] {
+        let answer = told(store, id, decision(&row, Review::Accept, "")).await;
+        assert_eq!(code(&answer), Some(expected));
+        let (view, _) = store.task(id).await.unwrap().unwrap();
+        assert_eq!(view.row, first, "what is refused changes nothing");
+    }
+
+    let back = told(store, id, decision(&first, Review::Retry, "more")).await;
+    assert_eq!(back, Answer::Done);
+    let (view, _) = store.task(id).await.unwrap().unwrap();
+    assert_eq!(
+        (view.row.lease.state, view.row.reason),
+        (TaskState::Queued, None)
+    );
+    let second = hand_in(store, id, 2).await;
+    assert_eq!(second.lease.review, None, "another attempt began");
+    let stale = told(store, id, decision(&first, Review::Accept, "")).await;
+    assert_eq!(code(&stale), Some(RefusalCode::Conflict));
+
+    // Of many at once, one decides.
+    let all = (0..10).map(|number| {
+        let review = [Review::Accept, Review::Reject][number % 2];
+        store.change(id, decision(&second, review, &number.to_string()))
+    });
+    let answers = futures(all).await;
+    let decided = answers
+        .into_iter()
+        .flatten()
+        .map(|verdict| code(&verdict.answer));
+    let (done, refused): (Vec<_>, Vec<_>) = decided.partition(Option::is_none);
+    assert_eq!(done.len(), 1);
+    assert!(
+        refused
+            .iter()
+            .all(|code| *code == Some(RefusalCode::Terminal))
+    );
+    let (view, _) = store.task(id).await.unwrap().unwrap();
+    let review = view.row.lease.review.clone().unwrap();
+    assert_eq!(
+        (review.accepted, view.row.lease.state),
+        match view.row.lease.outcome {
+            Some(Outcome::Verified) => (true, TaskState::Succeeded),
+            _ => (false, TaskState::Failed),
+        }
+    );
+    assert_eq!(view.row.reason, Some(review.summary()));
+    assert_eq!(review.target.attempt, Some(2));
+    replays(store, id).await;
+}
+
+/// What earlier releases wrote in the place of a review: a rejection with another attempt.
+#[test]
+fn review_of_an_earlier_release_is_a_rejection() {
+    let earlier = json!({"by": "ada", "reason": "more"});
+    let review: ReviewRecord = serde_json::from_value(earlier).unwrap();
+    assert!(!review.accepted);
+    assert_eq!(review.summary(), "rejected by ada: more");
+}

@@ -1,0 +1,244 @@
+//! A person's decision on this machine: on exactly the attempt and tree that they name, and on the latest run
+//! of the directory where they name none.
+
+use selvedge_testkit::{Output, TestEnv};
+use serde_json::{Value, json};
+
+use crate::stage::{agent, run_json, stage, wait_for};
+
+/// Work that passes its check and ends the process that tests it: a person has to look.
+fn leaves_early(env: &TestEnv, dir: &str) -> Output {
+    let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n# %s\\n' \"$SELVEDGE_RUN_NUMBER\" > shop.py";
+    let script = agent(env, body);
+    let out = run_json(env, &script, "grep -q def shop.py", &["--dir", dir]);
+    out.assert_code(7);
+    out
+}
+
+fn shop() -> TestEnv {
+    let env = stage();
+    for dir in ["", "one/", "other/"] {
+        env.write(
+            format!("{dir}shop.py"),
+            "def add(a, b):\n    return a - b\n",
+        );
+        env.write(format!("{dir}deep/er/file"), "");
+    }
+    env.commit("shop");
+    env
+}
+
+fn id(out: &Output) -> String {
+    out.json()["run_id"].as_str().unwrap().to_owned()
+}
+
+fn standing(env: &TestEnv, run: &str) -> Value {
+    let listed = env.selvedge(["list", "--format", "json"]).run().json();
+    let rows = listed.as_array().unwrap();
+    let row = rows.iter().find(|row| row["run_id"] == run).unwrap();
+    row["standing"].clone()
+}
+
+#[test]
+fn review_decides_on_the_attempt_and_tree_that_it_names() {
+    let env = shop();
+    let out = leaves_early(&env, ".");
+    let run = id(&out);
+    let tree = out.json()["verification_report"]["tree"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let attempt = ["--attempt", "1"];
+    for stale in [
+        &["--attempt", "2"][..],
+        &["--tree", "ab12"],
+        &["--attempt", "1", "--tree", "ab12"],
+    ] {
+        let out = env
+            .selvedge(["review", &run, "--accept"].iter().chain(stale))
+            .run();
+        out.assert_code(2);
+        let current = format!("attempt 1 (tree {tree}) is awaiting review now");
+        assert!(out.stderr.contains(&current), "{}", out.stderr);
+        assert!(out.stderr.contains("hint:"), "{}", out.stderr);
+        assert_eq!(standing(&env, &run), "awaiting_review");
+    }
+    let retry = ["review", &run, "--reject", "--retry", "--reason", "stay"];
+    env.selvedge(retry.iter().chain(&attempt))
+        .run()
+        .assert_code(7);
+    // A decision on what was there before.
+    let stale = ["review", &run, "--accept", "--tree", &tree];
+    env.selvedge(stale).run().assert_code(2);
+    let accept = [
+        "review",
+        &run,
+        "--accept",
+        "--attempt",
+        "2",
+        "--format",
+        "json",
+    ];
+    let out = env.selvedge(accept).env("USER", "ada").run();
+    out.assert_code(0);
+    assert!(
+        out.stderr.contains("accepting attempt 2 (tree "),
+        "{}",
+        out.stderr
+    );
+
+    // What a person accepted says so, wherever it is shown.
+    let result = out.json();
+    assert_eq!(result["outcome"], "verified");
+    assert_eq!(result["reason"], "accepted by ada");
+    let review = &result["review"];
+    assert_eq!(
+        (&review["accepted"], &review["by"]),
+        (&json!(true), &json!("ada"))
+    );
+    assert_eq!(review["attempt"], 2);
+    assert_eq!(review["tree"], result["verification_report"]["tree"]);
+    let shown = env
+        .selvedge(["show", &run, "--format", "json"])
+        .run()
+        .json();
+    assert_eq!(&shown["result"]["review"], review);
+    let reports = [
+        "show",
+        &run,
+        "--junit",
+        "junit.xml",
+        "--markdown",
+        "report.md",
+    ];
+    env.selvedge(reports.iter().chain(&["--attest", "a.json"]))
+        .run()
+        .assert_code(0);
+    for file in ["junit.xml", "report.md", "a.json"] {
+        let text = env.read(file);
+        assert!(text.contains("accepted by ada"), "{file}: {text}");
+    }
+    let statement: Value = serde_json::from_str(&env.read("a.json")).unwrap();
+    assert_eq!(statement["predicate"]["review"]["by"], "ada");
+    env.selvedge(["attest", "verify", "a.json"])
+        .run()
+        .assert_code(0);
+}
+
+#[test]
+fn without_a_run_the_latest_of_this_directory_is_meant() {
+    let env = shop();
+    let here = id(&leaves_early(&env, "one"));
+    let other = id(&leaves_early(&env, "other"));
+    assert!(!env.read("other/shop.py").contains("a - b"));
+
+    let restore = ["restore", "--original"];
+    env.selvedge(restore)
+        .dir(env.work().join("one/deep/er"))
+        .run()
+        .assert_code(0);
+    assert!(env.read("one/shop.py").contains("a - b"));
+    assert!(
+        !env.read("other/shop.py").contains("a - b"),
+        "of another directory"
+    );
+    env.selvedge(restore)
+        .dir(env.work().join("other/deep"))
+        .run()
+        .assert_code(0);
+    assert!(env.read("other/shop.py").contains("a - b"));
+
+    let accept = env
+        .selvedge(["review", "--accept"])
+        .dir(env.work().join("one/deep"));
+    accept.run().assert_code(0);
+    assert_eq!(standing(&env, &here), "finished");
+    assert_eq!(standing(&env, &other), "awaiting_review");
+    let shown = env.selvedge(["show", "--format", "json"]);
+    let shown = shown.dir(env.work().join("one")).run().json();
+    assert_eq!(shown["run_id"], json!(here));
+    let shown = env
+        .selvedge(["show", "last", "--format", "json"])
+        .run()
+        .json();
+    assert_eq!(shown["run_id"], json!(other));
+
+    let nowhere = env.root().join("nowhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    for command in [&["review", "--accept"][..], &["resume"], &restore] {
+        let out = env.selvedge(command).dir(&nowhere).run();
+        out.assert_code(2);
+        assert!(
+            out.stderr.contains("there are no runs in"),
+            "{}",
+            out.stderr
+        );
+    }
+}
+
+#[test]
+fn without_a_run_what_cannot_be_done_names_what_can() {
+    let env = shop();
+    let short = |out: &Output| id(out)[28..].to_owned();
+    let waiting = short(&leaves_early(&env, "."));
+    let script = agent(&env, "echo half > half; sleep 600");
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        &script,
+        "--check",
+        "true",
+        "--format",
+        "json",
+    ];
+    let child = env.spawn(run);
+    wait_for(&env.work().join("half"));
+    child.interrupt();
+    let stopped = child.wait();
+    stopped.assert_code(130);
+    let stopped = short(&stopped);
+
+    let out = env.selvedge(["review", "--accept"]).run();
+    out.assert_code(2);
+    let said = format!("{stopped}, is not awaiting review: it is suspended");
+    assert!(out.stderr.contains(&said), "{}", out.stderr);
+    let said = format!("awaiting review in this directory: {waiting}");
+    assert!(out.stderr.contains(&said), "{}", out.stderr);
+
+    let finished = run_json(&env, &agent(&env, "true"), "true", &[]);
+    finished.assert_code(0);
+    let out = env.selvedge(["resume"]).run();
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("is finished: verified"),
+        "{}",
+        out.stderr
+    );
+    assert!(
+        out.stderr.contains(&format!("can be resumed: {stopped}")),
+        "{}",
+        out.stderr
+    );
+}
+
+#[test]
+fn a_run_in_a_clone_belongs_to_its_repository() {
+    let env = shop();
+    let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n' > shop.py";
+    let script = agent(&env, body);
+    for dir in [".", "other"] {
+        let out = run_json(
+            &env,
+            &script,
+            "grep -q def shop.py",
+            &["--worktree", "--dir", dir],
+        );
+        out.assert_code(7);
+        let accept = env
+            .selvedge(["review", "--accept"])
+            .dir(env.work().join(dir).join("deep"));
+        accept.run().assert_code(0);
+        assert_eq!(standing(&env, &id(&out)), "finished");
+    }
+}
