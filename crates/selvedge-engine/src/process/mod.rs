@@ -31,7 +31,7 @@ pub mod capture;
 pub mod supervisor;
 
 pub(crate) use supervisor::control::Control;
-pub(crate) use supervisor::{Found, clear_containers, clear_temporary};
+pub(crate) use supervisor::{Found, clear_containers, clear_temporary, spawn_shielded};
 pub(crate) use wire::Bytes;
 
 pub use clocks::Limits;

@@ -11,7 +11,6 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::sys::signal::SigmaskHow;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest, Lines};
@@ -20,7 +19,7 @@ use tokio::process::Child;
 
 use super::command::{Supervisor, TAG_VARIABLE};
 use super::session::Lost;
-use super::supervisor::held_back_at_birth;
+use super::supervisor::spawn_shielded;
 use super::wire::{self, Order, Report};
 
 /// A supervisor process. Dropping it closes the control socket, which ends it and all it runs.
@@ -57,11 +56,7 @@ impl Member {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        // It inherits this thread's mask.
-        let before = held_back_at_birth().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        let child = command.spawn();
-        before.thread_set_mask()?;
-        let child = child?;
+        let child = spawn_shielded(|| command.spawn())?;
         let control = Control {
             lines: BufReader::new(UnixStream::from_std(ours)?).lines(),
         };

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use super::error::WorkspaceError;
 use super::git::{self, Git};
 use super::shadow::Shadow;
+use crate::process::spawn_shielded;
 
 const DOING: &str = "read a snapshot";
 
@@ -26,9 +27,8 @@ impl Blobs {
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = command
-            .spawn()
-            .map_err(|e| WorkspaceError::io(DOING, &place, e))?;
+        let mut child =
+            spawn_shielded(|| command.spawn()).map_err(|e| WorkspaceError::io(DOING, &place, e))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(stdout)) => Ok(Self {
                 child,

@@ -11,6 +11,7 @@ use super::error::WorkspaceError;
 use super::git;
 use super::ids::{BlobId, TreeId};
 use super::import::{FILES, Kind};
+use crate::process::spawn_shielded;
 
 const DOING: &str = "compare two snapshots";
 
@@ -172,7 +173,7 @@ impl Workspace {
     fn read_at_most(&self, mut command: Command, limit: usize) -> Result<Diff, WorkspaceError> {
         let place = self.shadow.dir();
         let broken = |e: io::Error| WorkspaceError::io(DOING, place, e);
-        let mut child = command.spawn().map_err(broken)?;
+        let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
         let Some(stdout) = child.stdout.take() else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::error::WorkspaceError;
+use crate::process::spawn_shielded;
 
 /// How long one call may take before it counts as hung (a pipe named `.gitignore` would block git for
 /// ever).
@@ -216,7 +217,7 @@ fn run_within(
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
     let broken = |e| WorkspaceError::io(doing, place, e);
-    let mut child = command.spawn().map_err(broken)?;
+    let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
     let Ok(stdout) = stdout.recv_timeout(limit) else {

@@ -12,6 +12,7 @@ use super::error::WorkspaceError;
 use super::git::{self, Git};
 use super::ids::TreeId;
 use super::shadow::{LATEST, Shadow};
+use crate::process::spawn_shielded;
 
 /// Where the workspace's files stand in a snapshot's tree.
 pub(super) const FILES: &str = "files";
@@ -179,7 +180,7 @@ impl<'a> Import<'a> {
         command
             .args(["fast-import", "--quiet", "--force", "--done", "--depth=0"])
             .stdin(Stdio::piped());
-        let mut child = command.spawn().map_err(broken)?;
+        let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
         let Some(stdin) = child.stdin.take() else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };

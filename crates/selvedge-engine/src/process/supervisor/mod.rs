@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 pub(crate) use self::contained::clear_abandoned as clear_containers;
 pub(crate) use self::launch::Found;
-pub(crate) use self::signals::held_back_at_birth;
+pub(crate) use self::signals::spawn_shielded;
 pub(crate) use self::temporary::clear_abandoned as clear_temporary;
 
 use self::control::Control;

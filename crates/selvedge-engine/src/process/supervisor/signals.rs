@@ -10,19 +10,24 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// Signals that would end the supervisor, or that somebody up the line may have left ignored.
 const DISREGARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2];
 
-/// What whoever starts a supervisor holds back until it is there: a signal to the whole foreground group, as
-/// Ctrl-C is, would end one that has no handlers yet. They are let in by [`Signals::take_over`].
-pub(crate) fn held_back_at_birth() -> SigSet {
-    let disregarded = DISREGARDED.iter();
-    disregarded
+/// Spawns a child that inherits a mask of the signals that a terminal sends to its whole foreground group.
+/// Ctrl-C would otherwise end a child that is not in a group of its own yet, or has no handlers yet. A
+/// supervisor lets them in by [`Signals::take_over`]; other children leave them blocked.
+pub(crate) fn spawn_shielded<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let shielded: SigSet = DISREGARDED
+        .iter()
         .filter_map(|number| Signal::try_from(*number).ok())
-        .collect()
+        .collect();
+    let before = shielded.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let child = spawn();
+    before.thread_set_mask()?;
+    child
 }
 
 /// The supervisor's hold on its signals.
