@@ -11,7 +11,7 @@ mount -t tmpfs -o size=3m tmpfs "$XDG_STATE_HOME"
 set +e
 "$SELVEDGE" run x --agent-cmd true --check 'head -c 50000000 /dev/zero' --format json
 echo "full: $?"
-mount -o remount,size=200m "$XDG_STATE_HOME"
+mount -t tmpfs -o remount,size=200m tmpfs "$XDG_STATE_HOME"
 "$SELVEDGE" resume --format json
 echo "resumed: $?"
 "$SELVEDGE" list
