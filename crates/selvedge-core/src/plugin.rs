@@ -1,6 +1,7 @@
 //! A plug-in's answer, read strictly: one JSON object, the whole of it, that does not contradict itself.
 //! Whatever else comes is no answer, and above all no pass.
 
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::model::{PLUGIN_VERSION, PluginReport, PluginStatus};
@@ -26,9 +27,9 @@ pub enum Unusable {
     /// It speaks another version of the contract.
     #[error("its answer is of version {0} of the contract; this program speaks {PLUGIN_VERSION}")]
     Version(u32),
-    /// It passed, and says what is wrong.
-    #[error("its answer says `pass` and names failures")]
-    Contradiction,
+    /// Another part of it says the opposite of its status.
+    #[error("its answer contradicts itself: it says `{0}`, and {1}")]
+    Contradiction(&'static str, String),
     /// It failed, and says nothing of what is wrong.
     #[error(
         "its answer says `{0}` and not why: neither a `reason` nor `failures` with a `summary`"
@@ -53,18 +54,137 @@ pub fn parse(bytes: &[u8]) -> Result<PluginReport, Unusable> {
     if report.v != PLUGIN_VERSION {
         return Err(Unusable::Version(report.v));
     }
+    let contradiction = match report.status {
+        PluginStatus::Pass => says_failed(&report).map(|found| ("pass", found)),
+        PluginStatus::Fail => says_passed(&report).map(|found| ("fail", found)),
+        PluginStatus::Error => None,
+    };
+    if let Some((status, found)) = contradiction {
+        return Err(Unusable::Contradiction(status, found));
+    }
     report.reason = report.reason.filter(|it| !it.trim().is_empty());
     report
         .failures
         .retain(|it| !it.summary.trim().is_empty() || it.id.is_some() || it.file.is_some());
     match (report.status, report.failures.is_empty(), &report.reason) {
-        (PluginStatus::Pass, false, _) => Err(Unusable::Contradiction),
         (PluginStatus::Fail, true, None) => Err(Unusable::Unexplained("fail")),
         (PluginStatus::Error, _, None) => Err(Unusable::Unexplained("error")),
         _ => {
             report.failures.truncate(FAILURES);
             Ok(report)
         }
+    }
+}
+
+/// Names of fields, in lower-case letters, whose value says whether all is well.
+const VERDICTS: [&str; 14] = [
+    "conclusion",
+    "ok",
+    "outcome",
+    "pass",
+    "passed",
+    "result",
+    "state",
+    "status",
+    "succeeded",
+    "success",
+    "successful",
+    "valid",
+    "verdict",
+    "verified",
+];
+
+/// Names of fields that say what failed, unless they are empty.
+const FAILURE_FIELDS: [&str; 21] = [
+    "error",
+    "errored",
+    "errors",
+    "exitcode",
+    "exitstatus",
+    "fail",
+    "failed",
+    "failing",
+    "failure",
+    "failurecount",
+    "failures",
+    "fails",
+    "finding",
+    "findings",
+    "invalid",
+    "issue",
+    "issues",
+    "problem",
+    "problems",
+    "violation",
+    "violations",
+];
+
+/// What in an answer says that something failed, beside its status. Fields that the contract does not know are
+/// passed over, but none that would turn the meaning of the answer round.
+fn says_failed(report: &PluginReport) -> Option<String> {
+    if !report.failures.is_empty() {
+        return Some("`failures` is not empty".to_owned());
+    }
+    if let Some(tests) = &report.tests {
+        let named = tests.failed_ids.ids.len() as u64 + tests.failed_ids.omitted;
+        let failed = tests.failed.max(named);
+        if failed > 0 {
+            return Some(format!("`tests` counts {failed} failed"));
+        }
+        if tests.executed > 0 && tests.passed > tests.executed {
+            let (passed, executed) = (tests.passed, tests.executed);
+            return Some(format!("`tests` counts {passed} passed of {executed}"));
+        }
+    }
+    let says_failed = |name: &str, value: &Value| {
+        FAILURE_FIELDS.contains(&name) && !is_empty(value)
+            || VERDICTS.contains(&name) && verdict(value) == Some(false)
+    };
+    find_unknown(report, says_failed)
+}
+
+/// What in an answer says that all is well, beside its status.
+fn says_passed(report: &PluginReport) -> Option<String> {
+    let says_passed =
+        |name: &str, value: &Value| VERDICTS.contains(&name) && verdict(value) == Some(true);
+    find_unknown(report, says_passed)
+}
+
+/// The first field that the contract does not know and that is of this sort.
+fn find_unknown(report: &PluginReport, is_meant: impl Fn(&str, &Value) -> bool) -> Option<String> {
+    let mut unknown = report.unknown.iter();
+    let (name, value) = unknown.find(|(name, value)| {
+        let letters = name.chars().filter(|c| c.is_alphanumeric());
+        is_meant(&letters.collect::<String>().to_lowercase(), value)
+    })?;
+    Some(format!("`{name}` is {value}"))
+}
+
+/// Whether a value says that all is well, where it says either.
+fn verdict(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(is_good) => Some(*is_good),
+        Value::String(text) => {
+            let text = text.trim().to_lowercase();
+            let begins = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
+            if text == "no" || begins(&["err", "fail", "false", "invalid", "reject"]) {
+                return Some(false);
+            }
+            let is_good = text == "yes" || begins(&["ok", "pass", "success", "true", "valid"]);
+            is_good.then_some(true)
+        }
+        _ => None,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is_set) => !is_set,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => matches!(text.trim(), "" | "0" | "none" | "false"),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
     }
 }
 
@@ -85,10 +205,32 @@ mod tests {
             said(r#"{"v":2,"status":"pass"}"#),
             Err(Unusable::Version(2))
         );
-        assert_eq!(
-            said(r#"{"v":1,"status":"pass","failures":[{"summary":"x"}]}"#),
-            Err(Unusable::Contradiction)
-        );
+        for fields in [
+            r#""failures":[{"summary":"x"}]"#,
+            r#""failures":[{}]"#,
+            r#""tests":{"executed":2,"passed":1,"failed":1}"#,
+            r#""tests":{"failed_ids":{"ids":["a"]}}"#,
+            r#""tests":{"executed":1,"passed":2}"#,
+            r#""passed":false"#,
+            r#""Status":"fail""#,
+            r#""exit_code":1"#,
+            r#""errors":["x"]"#,
+            r#""failure":{"summary":"x"}"#,
+        ] {
+            let answer = said(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
+            assert!(
+                matches!(answer, Err(Unusable::Contradiction("pass", _))),
+                "{fields}: {answer:?}"
+            );
+        }
+        for fields in [
+            r#""reason":"12 files""#,
+            r#""tests":{"executed":2,"passed":2}"#,
+            r#""errors":[],"ok":true,"exit_code":0,"verdict":"pass","took_ms":7,"note":"no failures""#,
+        ] {
+            let answer = said(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
+            assert_eq!(answer, Ok(PluginStatus::Pass), "{fields}");
+        }
         assert_eq!(
             said(r#"{"v":1,"status":"fail","reason":" ","failures":[{}]}"#),
             Err(Unusable::Unexplained("fail"))
@@ -96,6 +238,13 @@ mod tests {
         assert_eq!(
             said(r#"{"v":1,"status":"error"}"#),
             Err(Unusable::Unexplained("error"))
+        );
+        assert_eq!(
+            said(r#"{"v":1,"status":"fail","reason":"x","passed":true}"#),
+            Err(Unusable::Contradiction(
+                "fail",
+                "`passed` is true".to_owned()
+            ))
         );
         for nonsense in [
             "all good",

@@ -1,7 +1,7 @@
 //! Durations, money, counts, hashes and marks as people read them: the same words in a terminal and in the
 //! reports that others read.
 
-use crate::model::{CheckReport, CheckStatus, Cost, CostSource, Usage};
+use crate::model::{CheckReport, CheckStatus, Cost, CostSource, GateReport, Report, Usage};
 
 /// "350 ms", "4.2 s", "1 min 12 s", "2 h 5 min".
 pub fn duration(millis: u64) -> String {
@@ -84,6 +84,26 @@ pub fn marks(check: &CheckReport) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What a report comes to: how many checks hold, and what the tiers above them make of that.
+pub fn report_result(report: &Report) -> String {
+    let (passed, total) = (report.summary.passed, report.summary.total);
+    let checks = format!("{passed} of {total} checks passed");
+    let Some(gate) = report.held_back() else {
+        return checks;
+    };
+    format!("{checks}, but tier {} {}", gate.tier, gate_result(gate))
+}
+
+/// What a tier above the checks says, as a verb.
+pub fn gate_result(gate: &GateReport) -> &'static str {
+    match (gate.passed, &gate.error) {
+        (Some(true), _) => "agrees",
+        (Some(false), _) => "rejects the work",
+        (None, None) => "could not decide",
+        (None, Some(_)) => "gave no verdict",
+    }
 }
 
 /// Bytes as lower-case hexadecimal digits.

@@ -1,8 +1,10 @@
-//! The grid of checks × attempts: what changed between attempts, at a glance.
+//! The grid of checks × attempts, with a row for each tier above the checks: what changed between attempts, at a glance.
 
-use selvedge_core::machine::Run;
-use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus};
-use selvedge_core::words::duration;
+use std::collections::BTreeSet;
+
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus, GateReport};
+use selvedge_core::words::{duration, gate_result};
 
 use crate::text::line;
 
@@ -64,12 +66,30 @@ impl Grid {
                 cells: columns.iter().map(look).collect(),
             }
         };
+        let checks = names.into_iter().map(row);
         Self {
             baseline: baseline.is_some(),
             attempts: run.attempts.iter().map(|it| it.run_number).collect(),
-            rows: names.into_iter().map(row).collect(),
+            rows: checks.chain(tiers(run)).collect(),
         }
     }
+}
+
+/// A row for each tier above the checks that was asked.
+fn tiers(run: &Run) -> impl Iterator<Item = Row> {
+    let gates = run.attempts.iter().flat_map(Attempt::gates);
+    let tiers: BTreeSet<u8> = gates.map(|gate| gate.tier).collect();
+    tiers.into_iter().map(|tier| {
+        let before = run.baseline.iter().map(|_| None);
+        let attempts = run.attempts.iter().map(|attempt| {
+            let mut gates = attempt.gates().iter();
+            gates.find(|gate| gate.tier == tier).map(Cell::of_gate)
+        });
+        Row {
+            label: format!("tier {tier}"),
+            cells: before.chain(attempts).collect(),
+        }
+    })
 }
 
 fn name(check: &CheckReport) -> (&str, &str) {
@@ -98,6 +118,23 @@ impl Cell {
             sign,
             words,
             took: duration(check.duration_ms),
+        }
+    }
+
+    /// Of what a tier above the checks said.
+    pub fn of_gate(gate: &GateReport) -> Self {
+        let (class, sign) = match (gate.passed, &gate.error) {
+            (Some(true), _) => ("pass", "✓"),
+            (Some(false), _) => ("fail", "✗"),
+            (None, None) => ("error", "?"),
+            (None, Some(_)) => ("error", "!"),
+        };
+        let took = duration(gate.duration_ms);
+        Self {
+            class,
+            sign,
+            words: format!("{} in {took}", gate_result(gate)),
+            took,
         }
     }
 }

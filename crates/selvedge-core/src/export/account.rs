@@ -168,7 +168,7 @@ impl<'a> Account<'a> {
     }
 
     /// What whoever looks at the workspace has before them: of each run the attempt that stands.
-    pub fn standing(&self) -> impl Iterator<Item = (&Told<'a>, &'a Report)> {
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = (&Told<'a>, &'a Report)> {
         let stands = self.attempts.iter().filter(|told| told.stands);
         stands.filter_map(|told| Some((told, told.report?)))
     }
@@ -239,7 +239,9 @@ impl Verdict {
                 let reason = of_total(summary.failed, "failed");
                 (Standing::NotVerified, "tampered", reason)
             }
-            ReportStatus::Pass if let Some(gate) = report.held_back() => held_back(gate),
+            ReportStatus::Pass | ReportStatus::Fail if let Some(gate) = report.held_back() => {
+                held_back(gate)
+            }
             ReportStatus::Pass => {
                 let passed = counted(summary.passed.into(), "check");
                 (Standing::Verified, "verified", format!("{passed} passed"))

@@ -10,7 +10,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use super::account::{Account, Standing, Told};
 use crate::model::{CheckReport, CheckStatus, Closing, GateReport, ReviewRecord, SessionStatus};
 use crate::prompt::{clean, one_line};
-use crate::words::marks;
+use crate::words::{gate_result, marks};
 
 /// Longest attribute, in characters.
 const ATTRIBUTE: usize = 300;
@@ -159,14 +159,22 @@ fn judged(gate: &GateReport) -> Case {
         None => (Came::Error, "undecided"),
     };
     let why = gate.error.as_deref().or(gate.feedback.as_deref());
-    let why = why.unwrap_or_default().to_owned();
+    let why = why.unwrap_or_default();
+    let said = match came {
+        Came::Pass => String::new(),
+        _ => format!(
+            "the checks passed, but tier {} {}: {why}",
+            gate.tier,
+            gate_result(gate)
+        ),
+    };
     Case {
         name: format!("tier {}", gate.tier),
         millis: gate.duration_ms,
         came,
         kind,
-        message: why.clone(),
-        body: why,
+        message: said.clone(),
+        body: said,
         output: String::new(),
     }
 }

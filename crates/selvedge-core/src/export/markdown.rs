@@ -9,7 +9,7 @@ use super::account::{Account, Standing, Told};
 use crate::guard::{Finding, Strength};
 use crate::model::{CheckReport, CheckStatus, GateReport, SessionStatus};
 use crate::prompt::{clean, one_line};
-use crate::words::{cost, counted, duration, marks, tokens};
+use crate::words::{cost, counted, duration, gate_result, marks, report_result, tokens};
 
 /// Digests that are shown in full: a job's summary may have 1 MiB.
 const DIGESTS: usize = 40;
@@ -118,9 +118,12 @@ fn section(told: &Told<'_>) -> Section {
         (None, Some(number)) => format!("Attempt {number}"),
         (_, None) => "Verification".to_owned(),
     };
+    let held_back = told.report.filter(|report| report.held_back().is_some());
+    let facts = held_back.map(report_result).into_iter();
+    let facts: Vec<String> = facts.chain([duration(told.duration_ms())]).collect();
     Section {
         name,
-        facts: duration(told.duration_ms()),
+        facts: facts.join(" · "),
         lines,
         digests,
     }
@@ -171,18 +174,19 @@ fn noticed(finding: &Finding) -> String {
 }
 
 fn judged(gate: &GateReport) -> Vec<String> {
-    let (sign, word) = match (gate.passed, &gate.error) {
-        (Some(true), _) => ("✅", "agrees"),
-        (Some(false), _) => ("❌", "rejects the work"),
-        (None, None) => ("⚠️", "could not decide"),
-        (None, Some(_)) => ("❗", "gave no verdict"),
+    let sign = match (gate.passed, &gate.error) {
+        (Some(true), _) => "✅",
+        (Some(false), _) => "❌",
+        (None, None) => "⚠️",
+        (None, Some(_)) => "❗",
     };
     let sure = gate
         .confidence
         .map(|sure| format!(" · confidence {sure:.2}"));
     let head = format!(
-        "{sign} tier {} {word}{}",
+        "{sign} tier {} {}{}",
         gate.tier,
+        gate_result(gate),
         sure.unwrap_or_default()
     );
     let issues = gate.judgements.iter().flat_map(|it| &it.issues);

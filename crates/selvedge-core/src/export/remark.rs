@@ -6,7 +6,7 @@ use super::place::{Place, Places};
 use crate::guard::{Finding, Strength};
 use crate::model::{CheckReport, CheckStatus, Failure, GateReport, Step};
 use crate::prompt::{clean, one_line};
-use crate::words::marks;
+use crate::words::{gate_result, marks};
 
 /// How much a remark weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +219,7 @@ fn of_gate(gate: &GateReport) -> Vec<Remark> {
     let said = |text: &str| Remark {
         level,
         rule: format!("tier-{}", gate.tier),
-        title: format!("tier {}", gate.tier),
+        title: format!("tier {} {}", gate.tier, gate_result(gate)),
         text: clean(text),
         place: None,
         is_tolerated: false,

@@ -9,6 +9,7 @@ use super::account::{Account, Standing};
 use super::fingerprint::fingerprints;
 use super::place::{Place, Places};
 use super::remark::{Level, Remark, remarks};
+use crate::words::report_result;
 
 /// The schema that the log claims to keep.
 const SCHEMA: &str =
@@ -76,6 +77,7 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
                     "of": account.title,
                     "verdict": verdict.word,
                     "reason": verdict.reason,
+                    "result": account.standing().map(|(_, report)| report_result(report)).next_back(),
                     "attempts": account.attempts.len(),
                     "unchanged": account.unchanged,
                 },

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Run;
 use crate::model::{CheckStatus, Cost, Envelope, Event, ReportStatus};
+use crate::words::report_result;
 
 /// One thing that just happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -118,11 +119,16 @@ pub fn project(envelope: &Envelope, run: &Run) -> Vec<ProgressEvent> {
             passed: report.summary.passed,
             failed: report.summary.failed,
             status: report.status,
-            text: format!(
-                "{} of {} checks passed",
-                report.summary.passed, report.summary.total
-            ),
+            text: report_result(report),
         }],
+        Event::GateJudged { run_number, .. } => {
+            let report = run.attempt(*run_number).and_then(|it| it.report.as_ref());
+            let report = report.filter(|report| report.held_back().is_some());
+            let status = |report| ProgressEvent::Status {
+                message: report_result(report),
+            };
+            report.map(status).into_iter().collect()
+        }
         Event::SessionEnded { outcome, .. } => vec![ProgressEvent::Cost {
             attempt: outcome.cost,
             cumulative: run.cost(),

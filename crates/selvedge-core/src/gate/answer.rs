@@ -60,6 +60,9 @@ pub enum Unusable {
     /// Work is refused without a word about what is wrong.
     #[error("`passed` is false and `issues` is empty")]
     Unexplained,
+    /// Work is accepted, and something is wrong with it.
+    #[error("`passed` is true and `issues` is not empty")]
+    Contradiction,
 }
 
 /// Reads an answer: the object alone, or alone in a fenced block.
@@ -83,6 +86,9 @@ pub fn parse(text: &str) -> Result<Answer, Unusable> {
     answer.issues.truncate(ISSUES);
     if !answer.passed && answer.issues.is_empty() {
         return Err(Unusable::Unexplained);
+    }
+    if answer.passed && !answer.issues.is_empty() {
+        return Err(Unusable::Contradiction);
     }
     answer.suggestion = answer.suggestion.filter(|text| !text.trim().is_empty());
     Ok(answer)
@@ -129,6 +135,7 @@ mod tests {
             r#"{"passed": true, "issues": [], "confidence": -0.1}"#,
             r#"{"passed": true, "issues": [], "confidence": 1, "verdict": "pass"}"#,
             r#"{"passed": false, "issues": [" "], "confidence": 1}"#,
+            r#"{"passed": true, "issues": ["no test"], "confidence": 1}"#,
             r#"{"passed": true, "passed": false, "issues": ["x"], "confidence": 1}"#,
             r#"I think: {"passed": true, "issues": [], "confidence": 1}"#,
             r#"{"passed": true, "issues": [], "confidence": 1} {"passed": false}"#,

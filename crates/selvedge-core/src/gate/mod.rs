@@ -7,4 +7,4 @@ mod vote;
 
 pub use answer::{Answer, LIMIT as ANSWER_LIMIT, Unusable, parse, schema};
 pub use judges::{NoJudge, choose};
-pub use vote::{is_certain, sum_up};
+pub use vote::sum_up;

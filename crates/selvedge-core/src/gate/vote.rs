@@ -3,8 +3,8 @@
 
 use crate::model::{GateReport, Judgement};
 
-/// Sums up the answers of a tier for which `votes` judges were to be asked. Those that were not
-/// asked any more count as not given: the confidence is what is certain.
+/// Sums up the answers of a tier for which `votes` judges were asked. An answer that cannot be used is no vote,
+/// and lowers the confidence.
 pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> GateReport {
     let count = Count::of(&judgements);
     let mut report = GateReport {
@@ -59,16 +59,6 @@ pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> G
     report
 }
 
-/// Whether no further vote would change what the tier says.
-pub fn is_certain(votes: u32, judgements: &[Judgement]) -> bool {
-    let count = Count::of(judgements);
-    let given = u32::try_from(judgements.len()).unwrap_or(u32::MAX);
-    let left = votes.saturating_sub(given);
-    let may_pass = (count.yes + left) * 2 > votes;
-    let may_be_rejected_by_all = count.no + left == votes;
-    left == 0 || count.is_majority(votes) || !may_pass && !may_be_rejected_by_all
-}
-
 struct Count {
     yes: u32,
     no: u32,
@@ -113,8 +103,6 @@ fn feedback<'a>(rejections: impl Iterator<Item = &'a Judgement> + Clone) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn vote(passed: Option<bool>) -> Judgement {
@@ -151,6 +139,9 @@ mod tests {
             assert_eq!((report.passed, report.error), (passed, None), "{given:?}");
         }
         assert_eq!(sum_up(3, 2, votes(&[YES, NO]), 0.0).passed, None);
+        let confidence = |given: &[_]| sum_up(3, 3, votes(given), 0.5).confidence;
+        assert_eq!(confidence(&[YES, YES, YES]), Some(1.0));
+        assert_eq!(confidence(&[YES, YES, NO]), Some(2.0 / 3.0));
         let feedback = sum_up(3, 3, votes(&[NO, NO, NO]), 0.5).feedback.unwrap();
         assert_eq!(feedback, "- no test");
     }
@@ -170,19 +161,5 @@ mod tests {
         assert_eq!((report.passed, report.error), (None, None));
         assert!(report.feedback.unwrap().contains("below the floor"));
         assert_eq!(sum_up(3, 3, votes(&[YES, YES, NO]), 0.7).passed, None);
-    }
-
-    proptest! {
-        /// Once it is certain, the votes that are left change nothing.
-        #[test]
-        fn stopping_early_says_the_same(
-            given in proptest::collection::vec(any::<Option<bool>>(), 2..=9)
-        ) {
-            let count = u32::try_from(given.len()).unwrap();
-            let whole = votes(&given);
-            let first = (1..=whole.len()).find(|&n| is_certain(count, &whole[..n])).unwrap();
-            let early = sum_up(3, count, whole[..first].to_vec(), 0.0);
-            prop_assert_eq!(early.passed, sum_up(3, count, whole, 0.0).passed);
-        }
     }
 }

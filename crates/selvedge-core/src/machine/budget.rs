@@ -15,16 +15,27 @@ pub struct Left {
 }
 
 impl Left {
-    /// After a session that cost so much, as far as that is known.
+    /// An equal share of money and tokens for each of several sessions that work side by side.
     #[must_use]
-    pub fn after(self, cost: Cost, usage: Usage) -> Self {
+    pub fn shared_by(self, sessions: u32) -> Self {
+        let share = |left: u64| left.div_ceil(sessions.max(1).into());
+        Self {
+            cost: self.cost.map(|left| MicroUsd(share(left.0))),
+            tokens: self.tokens.map(share),
+            ..self
+        }
+    }
+
+    /// After work that cost so much, as far as that is known, and took so long.
+    #[must_use]
+    pub fn after(self, cost: Cost, usage: Usage, worked_ms: u64) -> Self {
         let less = |left: u64, spent: u64| left.saturating_sub(spent);
         Self {
             cost: self
                 .cost
                 .map(|left| MicroUsd(less(left.0, cost.at_least().0))),
             tokens: self.tokens.map(|left| less(left, usage.total())),
-            ..self
+            wall_ms: self.wall_ms.map(|left| less(left, worked_ms)),
         }
     }
 }
@@ -48,8 +59,30 @@ pub(super) fn left(run: &Run, for_attempt: bool) -> Left {
     }
 }
 
-/// Why no further attempt fits the budget, if none does: what was spent plus the dearest attempt
-/// so far would exceed a cap.
+/// Which cap is used up, if one is.
+pub(super) fn reached(run: &Run) -> Option<String> {
+    let budget = &run.spec.budget;
+    let (cost, tokens, wall) = (run.cost().at_least(), run.usage().total(), run.worked_ms());
+    if let Some(cap) = budget.cost_micro_usd.filter(|cap| cost >= *cap) {
+        return Some(format!(
+            "{} spent, the cap is {}",
+            dollars(cost),
+            dollars(cap)
+        ));
+    }
+    if let Some(cap) = budget.tokens.filter(|cap| tokens >= *cap) {
+        return Some(format!("{tokens} tokens used, the cap is {cap}"));
+    }
+    let cap = budget.wall_ms.filter(|cap| wall >= *cap)?;
+    Some(format!(
+        "{} s worked, the cap is {} s",
+        wall / 1000,
+        cap / 1000
+    ))
+}
+
+/// Why no further attempt fits the budget, if none does: a cap is used up, or what was spent plus the dearest
+/// attempt so far would exceed it.
 pub(super) fn exceeded(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     if let Some(cap) = budget.cost_micro_usd {
@@ -76,9 +109,7 @@ pub(super) fn exceeded(run: &Run) -> Option<String> {
             ));
         }
     }
-    let cap = budget.wall_ms?;
-    let spent = run.worked_ms();
-    (spent >= cap).then(|| format!("{} s worked, the cap is {} s", spent / 1000, cap / 1000))
+    reached(run)
 }
 
 fn dollars(amount: MicroUsd) -> String {

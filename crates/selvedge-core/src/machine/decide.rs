@@ -91,8 +91,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
         }
         (_, Phase::Baseline, Input::BaselineTaken { effect, baseline }) => {
             pending_as(run, effect, &EffectKind::Baseline, "baseline taken")?;
-            draft.push(Event::BaselineTaken { effect, baseline });
-            next::begin_attempt(draft);
+            next::after_baseline(effect, baseline, draft);
         }
         (_, Phase::Executing(run_number), Input::SessionEnded { effect, outcome }) => {
             pending_as(

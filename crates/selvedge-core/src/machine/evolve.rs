@@ -162,7 +162,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             end(run, *effect);
             let last = run.attempts.last_mut();
             if let Some(report) = last.and_then(|attempt| attempt.report.as_mut()) {
-                report.gates.push((**gate).clone());
+                report.add_gate((**gate).clone());
             }
         }
         Event::VerificationRepeated { effect, .. } => {

@@ -6,8 +6,8 @@ use super::judge;
 use super::state::{Control, Phase};
 use super::verdict::{self, Verdict};
 use crate::model::{
-    AgentKind, AgentSpec, BetweenAttempts, Closing, EffectId, EffectKind, Event, GateReport,
-    OnExhausted, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
+    AgentKind, AgentSpec, Baseline, BetweenAttempts, Closing, EffectId, EffectKind, Event,
+    GateReport, OnExhausted, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
     SessionStatus, SnapshotMoment, TreeId,
 };
 use crate::prompt;
@@ -48,6 +48,23 @@ pub(super) fn begin_attempt(draft: &mut Draft) {
     };
     draft.push(began);
     draft.request(EffectKind::Execute { run_number });
+}
+
+/// Begins the first attempt, unless a check could not be run: then no verdict on any work would be possible,
+/// and no agent is paid for it.
+pub(super) fn after_baseline(effect: EffectId, baseline: Box<Baseline>, draft: &mut Draft) {
+    let broken = verdict::find_broken_check(&baseline.checks);
+    draft.push(Event::BaselineTaken { effect, baseline });
+    match broken {
+        None => begin_attempt(draft),
+        Some(broken) => {
+            let reason = format!(
+                "{broken}; the agent was not started. Make the check run in this directory, or correct it \
+                 (`selvedge verify` tries it); `--baseline off` starts the agent without trying the checks first"
+            );
+            conclude(Outcome::InfraFailed, reason, None, draft);
+        }
+    }
 }
 
 /// Another attempt, from the tree that the plan says.

@@ -51,20 +51,18 @@ pub(super) fn of(run: &Run) -> Verdict {
                 return Verdict::NeedsReview(format!("the checks pass, but {reason}"));
             }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
-                return undecided(gate);
+                return undecided(run, gate);
             }
-            if report.gates.iter().all(|gate| gate.passed == Some(true)) {
-                return match (next_tier(run, report), budget::exceeded(run)) {
-                    (None, _) => Verdict::Verified(passed(report)),
-                    (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
-                        "the checks pass, and tier {tier} was not asked: {reason}"
-                    )),
-                    (Some(tier), None) => Verdict::Judge {
-                        run_number: attempt.run_number,
-                        tier,
-                    },
-                };
-            }
+            return match (next_tier(run, report), budget::exceeded(run)) {
+                (None, _) => Verdict::Verified(passed(report)),
+                (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
+                    "the checks pass, and tier {tier} was not asked: {reason}"
+                )),
+                (Some(tier), None) => Verdict::Judge {
+                    run_number: attempt.run_number,
+                    tier,
+                },
+            };
         }
         ReportStatus::Fail | ReportStatus::Timeout => {}
     }
@@ -80,7 +78,13 @@ pub(super) fn of(run: &Run) -> Verdict {
     }
     let (used, max) = (run.charged(), run.spec.max_attempts());
     if used >= max {
-        let reason = format!("checks still fail after {used} of {max} attempts");
+        let reason = match report.rejected_by() {
+            Some(gate) => format!(
+                "the checks pass, but tier {} rejects the work after {used} of {max} attempts",
+                gate.tier
+            ),
+            None => format!("checks still fail after {used} of {max} attempts"),
+        };
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason);
     }
     if let Some(reason) = budget::exceeded(run) {
@@ -101,9 +105,15 @@ fn next_tier(run: &Run, report: &Report) -> Option<u8> {
     judging.tiers.iter().copied().find(|tier| !asked(tier))
 }
 
-/// A tier that said neither yes nor no.
-fn undecided(gate: &GateReport) -> Verdict {
+/// A tier that said neither yes nor no. Where judges were stopped because the run had used up a cap, that is
+/// the reason.
+fn undecided(run: &Run, gate: &GateReport) -> Verdict {
     let tier = gate.tier;
+    let is_incomplete = gate.judgements.iter().any(|it| it.passed.is_none());
+    if let Some(reason) = budget::reached(run).filter(|_| is_incomplete) {
+        let reason = format!("the checks pass, but tier {tier} gave no verdict: {reason}");
+        return Verdict::Stop(Outcome::Budget, reason);
+    }
     match (&gate.error, &gate.feedback) {
         (Some(error), _) => Verdict::Infrastructure(format!(
             "the checks pass, but tier {tier} gave no verdict: {error}"
@@ -153,26 +163,27 @@ fn passed(report: &Report) -> String {
 
 /// Why a verification run could not be carried out, in one line.
 pub(super) fn why_not_run(report: &Report) -> String {
-    let check = report
-        .checks
-        .iter()
-        .find(|check| check.status == CheckStatus::Error);
-    check.map_or_else(
-        || "the checks could not be run".to_owned(),
-        |check| {
-            let why = check.reason.as_deref().unwrap_or("it could not be run");
-            format!(
-                "check `{}`: {why}",
-                check.name.as_deref().unwrap_or(&check.target)
-            )
-        },
-    )
+    find_broken_check(&report.checks).unwrap_or_else(|| "the checks could not be run".to_owned())
+}
+
+/// The first check that could not be run, and why, in one line.
+pub(super) fn find_broken_check(checks: &[CheckReport]) -> Option<String> {
+    let mut broken = checks.iter().filter(|it| it.status == CheckStatus::Error);
+    let check = broken.next()?;
+    let why = check.reason.as_deref().unwrap_or("it could not be run");
+    let more = match broken.count() {
+        0 => String::new(),
+        1 => " (and 1 other check could not be run)".to_owned(),
+        more => format!(" (and {more} other checks could not be run)"),
+    };
+    Some(format!("check `{}`: {why}{more}", check.label()))
 }
 
 /// Whether an attempt that did not pass weakened what judges it: a strike. Tests that are gone are none, for
 /// a person decides about those.
 fn weakened(report: &Report) -> bool {
-    let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout);
+    let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout)
+        && report.rejected_by().is_none();
     let guard = report.guard.as_ref();
     failed
         && (report.checks.iter().any(|check| check.marks.weakened)

@@ -2,6 +2,7 @@
 //! programs rely on. One JSON object on standard input, one on standard output. How an answer is read is
 //! in [`crate::plugin`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -47,6 +48,10 @@ pub struct PluginReport {
     /// What tests it ran, if it ran any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
+    /// Fields that this version of the contract does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: BTreeMap<String, Value>,
 }
 
 /// What a plug-in found.

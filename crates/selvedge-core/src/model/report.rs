@@ -17,7 +17,7 @@ use crate::guard::{Finding, Strength};
 pub enum ReportStatus {
     /// Every check passed.
     Pass,
-    /// At least one check failed.
+    /// At least one check failed, or a tier above the checks rejects the work.
     Fail,
     /// Verification was switched off.
     Skip,
@@ -317,6 +317,20 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds what a tier above the checks said. A report of work that it rejects is no pass, whatever the checks
+    /// said.
+    pub fn add_gate(&mut self, gate: GateReport) {
+        if gate.passed == Some(false) {
+            self.status = ReportStatus::Fail;
+        }
+        self.gates.push(gate);
+    }
+
+    /// The tier above the checks that rejects work whose checks passed, if one does.
+    pub fn rejected_by(&self) -> Option<&GateReport> {
+        self.gates.iter().find(|gate| gate.passed == Some(false))
+    }
+
     /// The tier above the checks that does not pass it, if one was asked and does not.
     pub fn held_back(&self) -> Option<&GateReport> {
         self.gates.iter().find(|gate| gate.passed != Some(true))

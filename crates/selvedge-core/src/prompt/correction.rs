@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
+use super::names::MoreFailed;
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
 use crate::machine::{Attempt, Run, circles_back_to};
 use crate::model::{
@@ -25,8 +26,10 @@ const SLACK_TOKENS: usize = 30;
 const TITLE_CHARS: usize = 80;
 /// Longest reason beside a failed check, in characters.
 const REASON_CHARS: usize = 80;
-/// Failed checks that are named; the rest are counted.
-const FAILED_NAMED: usize = 5;
+/// Failed checks that have a line and their digest; the rest are named.
+const FAILED_SHOWN: usize = 5;
+/// Tokens that the names of the rest leave to the digests.
+const DIGESTS_RESERVED: usize = 150;
 /// Passed checks that are named; the rest are counted.
 const PASSED_NAMED: usize = 4;
 /// Earlier attempts that get a line; those before them get none.
@@ -49,7 +52,7 @@ struct Correction {
     fence: String,
     feedback: Option<String>,
     failed: Vec<FailedCheck>,
-    failed_left_out: usize,
+    more_failed: Option<MoreFailed>,
     passed: Vec<String>,
     passed_left_out: usize,
     earlier: Vec<String>,
@@ -76,8 +79,12 @@ struct FailedCheck {
 pub(super) fn of(run: &Run) -> Option<String> {
     let (attempt, report) = run.reported().next_back()?;
     let mut correction = frame(run, attempt, report);
-    // The frame first, then the digests, then the quotation: what matters most is cut last. The
+    // The frame first, then the names, the digests and the quotation: what matters most is cut last. The
     // frame is measured with its blocks open, because fences cost tokens too.
+    let left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
+    let failed = report.checks.iter().filter(|it| it.status.is_failure());
+    let more: Vec<_> = failed.skip(FAILED_SHOWN).collect();
+    correction.more_failed = MoreFailed::of(&more, left.saturating_sub(DIGESTS_RESERVED));
     let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let digest_budget = left.min(DEFAULT_BUDGET_TOKENS);
     left -= fill_digests(&mut correction, report, digest_budget);
@@ -101,7 +108,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         .iter()
         .filter(|check| check.status == CheckStatus::Pass)
         .collect();
-    let failed_checks = failed.iter().take(FAILED_NAMED).map(|check| FailedCheck {
+    let failed_checks = failed.iter().take(FAILED_SHOWN).map(|check| FailedCheck {
         title: title(check),
         status: check.status.label(),
         reason: check
@@ -130,7 +137,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
             .feedback
             .as_deref()
             .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
-        failed_left_out: failed.len().saturating_sub(FAILED_NAMED),
+        more_failed: MoreFailed::of(failed.get(FAILED_SHOWN..).unwrap_or_default(), 0),
         failed: failed_checks.chain(failed_gates).collect(),
         passed: passed
             .iter()
@@ -214,7 +221,7 @@ fn fill_digests(correction: &mut Correction, report: &Report, budget: usize) -> 
         .iter()
         .filter(|check| check.status.is_failure());
     let digests: Vec<Option<String>> = failing
-        .take(FAILED_NAMED)
+        .take(FAILED_SHOWN)
         .map(|check| {
             check
                 .digest

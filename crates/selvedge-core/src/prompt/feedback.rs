@@ -6,11 +6,14 @@ use std::hash::{Hash, Hasher};
 
 use askama::Template;
 
+use super::names::MoreFailed;
 use super::untrusted::{clean, fence, head_within, one_line};
 use crate::model::{CheckReport, CheckStatus, Report};
 
-/// Checks that are named of each sort; the rest are counted.
+/// Checks of each sort that have a line; of more that failed there are the names.
 const NAMED: usize = 8;
+/// Tokens of those names.
+const NAMES_TOKENS: usize = 250;
 /// Longest name or reason, in characters.
 const LINE: usize = 100;
 
@@ -21,7 +24,7 @@ struct Feedback {
     total: usize,
     fence: String,
     checks: Vec<Failed>,
-    left_out: usize,
+    more: Option<MoreFailed>,
     passed: Vec<String>,
 }
 
@@ -71,7 +74,7 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
         failed: failed.len(),
         total: report.checks.len(),
         fence,
-        left_out: failed.len() - shown,
+        more: MoreFailed::of(failed.get(shown..).unwrap_or_default(), NAMES_TOKENS),
         passed: passed.collect(),
         checks,
     };

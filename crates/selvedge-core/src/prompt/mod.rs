@@ -8,6 +8,7 @@
 mod correction;
 mod feedback;
 mod judgement;
+mod names;
 mod untrusted;
 
 #[cfg(test)]

@@ -158,6 +158,25 @@ fn a_correction_says_what_failed_what_passed_and_what_to_do() {
 }
 
 #[test]
+fn every_failed_check_is_named_however_many_there_are() {
+    let digest = "the same long story again\n".repeat(200);
+    let names: Vec<String> = (1..=40).map(|n| format!("sh check-{n:02}.sh")).collect();
+    let checks = names
+        .iter()
+        .map(|name| check(name, CheckStatus::Fail, Some(&digest)));
+    let run = run_of(3, &checks.collect::<Vec<_>>(), "done");
+    let correction = next(&run).correction.unwrap();
+    for name in &names {
+        assert!(
+            correction.contains(name),
+            "{name} is missing in {correction}"
+        );
+    }
+    assert!(correction.contains("the same long story again"));
+    assert!(estimate_tokens(&correction) < CORRECTION_TOKENS);
+}
+
+#[test]
 fn the_honest_way_out_is_recognised_at_the_beginning_of_a_line_only() {
     let said = cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
     assert_eq!(said, Some("the API is gone"));

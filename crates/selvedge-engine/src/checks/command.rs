@@ -13,14 +13,19 @@ use selvedge_digest::TestSummary;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::command_line::to_argv;
+use super::command_line::{programs, to_argv};
 use super::evidence::weigh;
 use super::execution::{Executed, Execution};
-use super::place::inside;
+use super::place::directory_of;
 use super::reports::{Awaited, Told};
 use super::{Check, CheckAborted, Finding, Scene, runners};
 use crate::agents::env::{held_back, ours};
 use crate::sandbox::{self, Walls};
+
+/// How a shell, or `env`, ends when it cannot find the program.
+const NOT_FOUND: i32 = 127;
+/// How it ends when it may not execute it.
+const NOT_EXECUTABLE: i32 = 126;
 
 pub(super) struct CommandCheck {
     line: String,
@@ -53,9 +58,9 @@ impl CommandCheck {
     ) -> Result<Finding, CheckAborted> {
         let cwd = match &self.directory {
             None => scene.workspace.clone(),
-            Some(directory) => match inside(&scene.workspace, directory) {
+            Some(directory) => match directory_of(directory, &scene.workspace) {
                 Ok(path) => path,
-                Err(outside) => return Ok(Finding::error(outside.to_string())),
+                Err(finding) => return Ok(*finding),
             },
         };
         let argv = to_argv(&self.line);
@@ -137,6 +142,7 @@ impl CommandCheck {
                 finding.analysis = executed.analysis;
                 if let Some(ending) = executed.ending.filter(|_| status == CheckStatus::Fail) {
                     excuse(&mut finding, ending, scene.supervisor.walls());
+                    self.name_missing_program(&mut finding, ending, scene.is_baseline);
                     name_what_is_missing(
                         &mut finding,
                         &held_back(scene.supervisor.shown(), &ours()),
@@ -146,6 +152,46 @@ impl CommandCheck {
         }
         finding
     }
+}
+
+impl CommandCheck {
+    /// A shell, or `env`, was executed and could not start a program of the line: then the check could not be run,
+    /// by the same rules as where the program is executed directly.
+    fn name_missing_program(&self, finding: &mut Finding, ending: Ending, is_baseline: bool) {
+        let (is_found, what) = match ending {
+            Ending::Code(NOT_FOUND) => (false, "is not found in PATH"),
+            Ending::Code(NOT_EXECUTABLE) => (true, "may not be executed"),
+            _ => return,
+        };
+        if finding.status != CheckStatus::Fail {
+            return;
+        }
+        let mut programs = programs(&self.line)
+            .filter(|program| !program.contains('/') || is_found && is_baseline);
+        if let Some(program) = programs.find(|it| says_not_started(&finding.output, it)) {
+            finding.status = CheckStatus::Error;
+            finding.reason = Some(format!("the program `{program}` {what}"));
+        }
+    }
+}
+
+/// Whether a shell or `env` says that this program could not be started: `sh: 1: NAME: not found`,
+/// `env: ‘NAME’: No such file or directory`.
+fn says_not_started(output: &str, program: &str) -> bool {
+    const REASONS: [&str; 4] = [
+        "not found",
+        "command not found",
+        "No such file or directory",
+        "Permission denied",
+    ];
+    output.lines().any(|line| {
+        let Some((subject, reason)) = line.rsplit_once(": ") else {
+            return false;
+        };
+        let subject = subject.rsplit(": ").next().unwrap_or_default();
+        let subject = subject.trim_matches(['\'', '"', '`', '‘', '’', '“', '”']);
+        subject == program && REASONS.contains(&reason.trim())
+    })
 }
 
 /// A failure that the machine or the walls are to blame for is none of the work's: the check could

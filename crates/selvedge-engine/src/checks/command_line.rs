@@ -21,14 +21,34 @@ pub fn to_argv(line: &str) -> Vec<String> {
 }
 
 /// The program that a line begins with, as far as that can be told without a shell: past variable
-/// assignments, `None` where the line begins with shell syntax.
+/// assignments, `None` where the line begins with shell syntax, or with where programs are found.
 pub fn first_program(line: &str) -> Option<&str> {
+    let mut assignments = line
+        .split_whitespace()
+        .take_while(|word| is_assignment(word));
+    if assignments.any(|word| word.starts_with("PATH=")) {
+        return None;
+    }
     let mut words = line
         .split_whitespace()
         .skip_while(|word| is_assignment(word));
     words
         .next()
         .filter(|word| is_plain(word) && !BUILTINS.contains(word))
+}
+
+/// The programs that a line executes, as far as that can be told without a shell; none where the line itself says
+/// where programs are found.
+pub(super) fn programs(line: &str) -> impl Iterator<Item = &str> {
+    let commands = || line.split(['\n', ';', '&', '|', '(', ')']);
+    let sets_path = commands().any(|command| {
+        let mut words = command.split_whitespace();
+        words.clone().any(|word| word.starts_with("PATH="))
+            || matches!(words.next(), Some("." | "source" | "eval"))
+    });
+    commands()
+        .filter(move |_| !sets_path)
+        .filter_map(first_program)
 }
 
 /// The words of a simple command, with `env` before any variables that it sets. None where a shell
@@ -146,6 +166,14 @@ mod tests {
             Some("cargo")
         );
         assert_eq!(first_program("cd sub && make"), None);
+        assert_eq!(first_program("PATH=bin:$PATH tool"), None);
+        let all = |line| programs(line).collect::<Vec<_>>();
+        assert_eq!(
+            all("cd sub && A=1 make x | (sort; ./b)"),
+            ["make", "sort", "./b"]
+        );
+        assert_eq!(all(". venv/bin/activate && pytest"), [""; 0]);
+        assert_eq!(all("export PATH=bin:$PATH; tool"), [""; 0]);
         assert_eq!(first_program("$TOOL x"), None);
         assert_eq!(first_program(""), None);
     }

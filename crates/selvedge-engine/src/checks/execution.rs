@@ -10,6 +10,7 @@ use selvedge_core::model::{Evidence, OutputRef};
 use selvedge_digest::{Analysis, Exit, TestSummary};
 use tokio_util::sync::CancellationToken;
 
+use super::place::inside;
 use super::reports::Events;
 use super::{CheckAborted, Finding, Scene, digesting};
 use crate::agents::env::{for_checks, ours};
@@ -162,26 +163,36 @@ impl Execution<'_> {
         })
     }
 
-    /// A program that is part of the work is the agent's to mend; one of the machine's is not.
+    /// A program that is named by a path in the workspace is part of the work: where it is missing, the work is not
+    /// done yet. One that is there and cannot be started is the agent's to correct, but nobody's failure before the
+    /// work began. Any other program is the machine's.
     fn not_started(&self, failure: &SpawnFailure, scene: &Scene) -> Finding {
-        let program = self.argv.first().map(String::as_str).unwrap_or_default();
-        let of_the_work = program.contains('/')
-            && scene
-                .workspace
-                .join(Path::new(program))
-                .starts_with(&scene.workspace);
+        let is_work = self
+            .argv
+            .first()
+            .is_some_and(|program| is_in_workspace(program, &self.cwd, &scene.workspace));
         match failure.kind {
-            SpawnFailureKind::NotFound
-            | SpawnFailureKind::PermissionDenied
+            SpawnFailureKind::NotFound if is_work => Finding::fail(failure.to_string()),
+            SpawnFailureKind::PermissionDenied
             | SpawnFailureKind::ExecFormat
             | SpawnFailureKind::InterpreterNotFound
-                if of_the_work =>
+                if is_work && !scene.is_baseline =>
             {
                 Finding::fail(failure.to_string())
             }
             _ => Finding::error(failure.to_string()),
         }
     }
+}
+
+/// Whether a program is named by a path that stays in the workspace, instead of being looked up in `PATH`.
+fn is_in_workspace(program: &str, cwd: &Path, workspace: &Path) -> bool {
+    if !program.contains('/') {
+        return false;
+    }
+    let path = cwd.join(program);
+    let relative = path.strip_prefix(workspace).ok().and_then(Path::to_str);
+    relative.is_some_and(|relative| inside(workspace, relative).is_ok())
 }
 
 /// Puts a folder before those that a variable names.

@@ -48,6 +48,9 @@ pub struct Scene {
     pub supervisor: Supervisor,
     /// How long it may take.
     pub limit: Duration,
+    /// Whether it is run before the work begins: then a program of the workspace that is there and cannot be
+    /// started is no failure of the work.
+    pub is_baseline: bool,
 }
 
 /// What a check found.

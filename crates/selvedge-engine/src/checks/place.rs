@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::Finding;
+
 /// A path that does not stay inside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` leads outside the workspace", .0.display())]
@@ -30,6 +32,17 @@ pub fn inside(workspace: &Path, relative: &str) -> Result<PathBuf, Outside> {
             if within { Ok(joined) } else { Err(outside()) }
         }
     }
+}
+
+/// The directory that a check runs in. One that is missing is part of the work, which may create it.
+pub(super) fn directory_of(relative: &str, workspace: &Path) -> Result<PathBuf, Box<Finding>> {
+    let path = inside(workspace, relative)
+        .map_err(|outside| Box::new(Finding::error(outside.to_string())))?;
+    if path.exists() {
+        return Ok(path);
+    }
+    let reason = format!("its directory `{relative}` does not exist");
+    Err(Box::new(Finding::fail(reason)))
 }
 
 #[cfg(test)]

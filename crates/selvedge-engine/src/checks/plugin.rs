@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command_line::to_argv;
 use super::execution::{GRACE, quote};
-use super::place::inside;
+use super::place::directory_of;
 use super::{Check, CheckAborted, Finding, Scene};
 use crate::agents::env::{for_checks, ours};
 use crate::process::capture::{CaptureError, Plan, StreamPlan};
@@ -41,9 +41,9 @@ impl Plugin {
         cancel: &CancellationToken,
     ) -> Result<Finding, CheckAborted> {
         let directory = self.step.directory.as_deref().unwrap_or(".");
-        let directory = match inside(&scene.workspace, directory) {
+        let directory = match directory_of(directory, &scene.workspace) {
             Ok(path) => path,
-            Err(outside) => return Ok(Finding::error(outside.to_string())),
+            Err(finding) => return Ok(*finding),
         };
         let question = match self.ask(scene, &directory).await {
             Ok(path) => path,

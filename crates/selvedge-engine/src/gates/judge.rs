@@ -7,9 +7,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use selvedge_core::gate::{Answer, is_certain, parse, sum_up};
+use futures_util::future::join_all;
+use selvedge_core::gate::{Answer, parse, sum_up};
 use selvedge_core::machine::Left;
 use selvedge_core::model::{
     AgentSpec, Cost, GateReport, Judgement, Judging, Prompt, Report, SessionLimits, SessionOutcome,
@@ -26,8 +25,10 @@ use crate::checks::CheckAborted;
 use crate::process::Supervisor;
 use crate::workspace::{self, DiffOptions, Workspace};
 
-/// How long one answer may take, and how long a judge may be silent.
+/// How long one answer may take at most.
 const LIMIT: Duration = Duration::from_mins(5);
+/// Why a judge that was stopped by the run's cap gave no answer.
+const TIME_IS_UP: &str = "stopped: the run's cap on time was reached";
 /// Turns of a judge, which has nothing to do but answer.
 const TURNS: u32 = 2;
 /// Bytes of a diff that are read.
@@ -50,8 +51,10 @@ pub struct Gate<'a> {
     pub tier: u8,
     /// Who is asked.
     pub judging: &'a Judging,
-    /// What their sessions may still cost.
+    /// What their sessions may still use.
     pub left: Left,
+    /// How long a session may take, as agents are limited too.
+    pub limits: SessionLimits,
     /// Where what they say is kept; exists.
     pub run_dir: &'a Path,
     /// Begins the mark of every process.
@@ -70,7 +73,8 @@ struct Brief {
 }
 
 impl Gate<'_> {
-    /// Asks as many judges as the tier needs, side by side, until more answers would change nothing.
+    /// Asks as many judges as the tier needs, side by side. All of them are waited for, each within its limits: what
+    /// was asked is paid for, and only a judge that ends by itself says what it cost.
     ///
     /// # Errors
     ///
@@ -88,35 +92,17 @@ impl Gate<'_> {
             CheckAborted::Infrastructure(format!("cannot make {}: {error}", room.display()))
         })?;
         let votes = self.judging.votes_in(self.tier);
-        let enough = cancel.child_token();
-        let mut asked: FuturesUnordered<_> = (0..votes)
-            .zip(self.judging.judges.iter().cycle())
-            .map(|(index, judge)| {
-                let name = named(judge);
-                progress.activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
-                let (brief, room, enough) = (&brief, &room, &enough);
-                async move {
-                    (
-                        index,
-                        self.judgement(judge, index, brief, room, enough).await,
-                    )
-                }
-            })
-            .collect();
-        let mut given = Vec::new();
-        while let Some((index, judgement)) = asked.next().await {
-            given.push((index, judgement));
-            // Those that are not needed any more are ended, and what they cost is counted.
-            let judgements: Vec<_> = given.iter().map(|(_, it)| it.clone()).collect();
-            if is_certain(votes, &judgements) {
-                enough.cancel();
-            }
-        }
+        let judges = (0..votes).zip(self.judging.judges.iter().cycle());
+        let (brief, room) = (&brief, &room);
+        let asked = judges.map(|(index, judge)| {
+            let name = named(judge);
+            progress.activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
+            self.judgement(judge, index, brief, room, began, cancel)
+        });
+        let judgements = join_all(asked).await;
         if cancel.is_cancelled() {
             return Err(CheckAborted::Cancelled);
         }
-        given.sort_by_key(|(index, _)| *index);
-        let judgements = given.into_iter().map(|(_, judgement)| judgement).collect();
         let floor = self.judging.confidence_floor;
         Ok(GateReport {
             duration_ms: millis(began.elapsed()),
@@ -155,6 +141,7 @@ impl Gate<'_> {
         index: u32,
         brief: &Brief,
         room: &Path,
+        asked_at: Instant,
         cancel: &CancellationToken,
     ) -> Judgement {
         let began = Instant::now();
@@ -165,11 +152,30 @@ impl Gate<'_> {
         };
         let mut again = None;
         while judgement.asked < 2 {
+            let worked_ms = millis(asked_at.elapsed());
+            let share = self.left.shared_by(self.judging.votes_in(self.tier));
+            let left = share.after(judgement.cost, judgement.usage, worked_ms);
+            if left.wall_ms == Some(0) {
+                judgement.error = Some(TIME_IS_UP.to_owned());
+                break;
+            }
             judgement.asked += 1;
-            let request =
-                self.request(judge, index, judgement.asked, brief, room, again.as_deref());
+            let files = format!(
+                "attempt-{}.tier-{}.{}-{}",
+                self.report.run_number,
+                self.tier,
+                index + 1,
+                judgement.asked
+            );
+            let request = self.request(judge, files, brief, room, left, again.as_deref());
             let outcome = agent_for(judge).run(&request, &Quiet, cancel).await;
+            let is_out_of_time = outcome.status == SessionStatus::Timeout
+                && left.wall_ms == Some(request.limits.wall_ms);
             match self.take(&mut judgement, outcome) {
+                _ if is_out_of_time => {
+                    judgement.error = Some(TIME_IS_UP.to_owned());
+                    break;
+                }
                 Ok(answer) => {
                     judgement.passed = Some(answer.passed);
                     judgement.confidence = Some(answer.confidence);
@@ -215,16 +221,17 @@ impl Gate<'_> {
     fn request(
         &self,
         judge: &AgentSpec,
-        index: u32,
-        asked: u32,
+        files: String,
         brief: &Brief,
         room: &Path,
+        left: Left,
         again: Option<&str>,
     ) -> SessionRequest {
-        let number = self.report.run_number;
         // The diff is of the files as they are.
         let redactor = self.supervisor.redactor();
-        let wall_ms = millis(LIMIT);
+        let wall_ms = millis(LIMIT)
+            .min(self.limits.wall_ms)
+            .min(left.wall_ms.unwrap_or(u64::MAX));
         SessionRequest {
             agent: judge.clone(),
             prompt: Prompt {
@@ -232,17 +239,17 @@ impl Gate<'_> {
                 correction: None,
             },
             previous_output: None,
-            run_number: number,
+            run_number: self.report.run_number,
             role: Role::Judge,
-            files: format!("attempt-{number}.tier-{}.{}-{asked}", self.tier, index + 1),
+            files,
             workspace: room.to_owned(),
             limits: SessionLimits {
                 wall_ms,
-                silence_ms: wall_ms,
+                silence_ms: wall_ms.min(self.limits.silence_ms),
                 max_turns: Some(TURNS),
             },
-            cost_left: self.left.cost,
-            tokens_left: self.left.tokens,
+            cost_left: left.cost,
+            tokens_left: left.tokens,
             run_dir: self.run_dir.to_owned(),
             tag: self.tag.clone(),
             lock: self.lock.clone(),

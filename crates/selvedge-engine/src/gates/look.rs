@@ -28,6 +28,8 @@ pub(crate) struct Place {
     pub(crate) lock: PathBuf,
     /// How to start a supervised process.
     pub(crate) supervisor: Supervisor,
+    /// Whether the checks are run before the work begins.
+    pub(crate) is_baseline: bool,
 }
 
 /// A step and its number in the plan, from 0.
@@ -91,6 +93,7 @@ impl Place {
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
             limit: left.min(own),
+            is_baseline: self.is_baseline,
         };
         check_for(step).run(&scene, cancel).await
     }

@@ -136,6 +136,7 @@ impl Since {
                 last_green: Vec::new(),
                 lock: outputs.join("processes.lock"),
                 supervisor: supervisor.clone(),
+                is_baseline: false,
             },
             steps,
             limit,

@@ -178,6 +178,7 @@ impl Verification {
             last_green: self.last_green.clone(),
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
+            is_baseline: false,
         }
     }
 

@@ -6,7 +6,9 @@ use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     CheckReport, Closing, Evidence, GateReport, SessionOutcome, SessionStatus,
 };
-use selvedge_core::words::{cost, counted, duration, marks as in_words, tokens};
+use selvedge_core::words::{
+    cost, counted, duration, gate_result, marks as in_words, report_result, tokens,
+};
 
 use super::frame::When;
 use crate::grid::{Cell, marks};
@@ -131,27 +133,24 @@ impl AttemptView {
 }
 
 fn outcome(attempt: &Attempt) -> (String, &'static str) {
-    let passed = attempt
-        .report
-        .as_ref()
-        .map(|report| (report.summary.passed, report.summary.total, report.status));
-    match (attempt.closing, passed) {
+    match (attempt.closing, &attempt.report) {
         (Some(Closing::SessionFailed), _) => ("session failed".to_owned(), "fail"),
         (Some(Closing::Interrupted), _) => ("interrupted: costs no retry".to_owned(), "error"),
         (Some(Closing::Cancelled), _) => ("cancelled".to_owned(), "error"),
-        (_, Some((passed, total, status))) => {
+        (_, Some(report)) => {
             use selvedge_core::model::ReportStatus as S;
-            let class = match status {
+            let class = match report.status {
+                S::Pass if report.held_back().is_some() => "error",
                 S::Pass => "pass",
                 S::Skip | S::AutoPass => "skip",
                 S::Fail | S::Timeout => "fail",
                 S::Error => "error",
             };
-            let word = match status {
+            let word = match report.status {
                 S::Skip => "verification switched off".to_owned(),
                 S::AutoPass => "nothing to check".to_owned(),
-                S::Timeout => format!("out of time, {passed} of {total} checks passed"),
-                _ => format!("{passed} of {total} checks passed"),
+                S::Timeout => format!("out of time, {}", report_result(report)),
+                _ => report_result(report),
             };
             (word, class)
         }
@@ -271,12 +270,7 @@ impl CheckView {
 
 impl GateView {
     fn new(gate: &GateReport) -> Self {
-        let (word, class) = match (gate.passed, &gate.error) {
-            (Some(true), _) => ("agrees", "pass"),
-            (Some(false), _) => ("rejects", "fail"),
-            (None, Some(_)) => ("no verdict", "error"),
-            (None, None) => ("cannot decide", "error"),
-        };
+        let (word, class) = (gate_result(gate), Cell::of_gate(gate).class);
         let sure = gate
             .confidence
             .map(|it| format!(", confidence {it:.2}"))

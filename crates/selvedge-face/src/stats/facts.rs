@@ -131,10 +131,7 @@ fn ending(run: &Run) -> Ending {
                 use selvedge_core::model::ReportStatus as S;
                 matches!(status, S::Pass | S::Skip | S::AutoPass)
             };
-            let agreed = |gate: &selvedge_core::model::GateReport| gate.passed != Some(false);
-            let mut reports = run
-                .reported()
-                .map(|(_, report)| passed(report.status) && report.gates.iter().all(agreed));
+            let mut reports = run.reported().map(|(_, report)| passed(report.status));
             let first = reports.next().unwrap_or(false);
             let last = reports.next_back();
             match (first, last) {

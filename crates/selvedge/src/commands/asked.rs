@@ -6,7 +6,7 @@ use std::path::Path;
 
 use selvedge_core::config::Resolved;
 use selvedge_core::machine::Left;
-use selvedge_core::model::{Judging, Report, ReportStatus};
+use selvedge_core::model::{Judging, Report, ReportStatus, SessionLimits};
 use selvedge_engine::activity::Progress;
 use selvedge_engine::checks::CheckAborted;
 use selvedge_engine::process::Supervisor;
@@ -28,6 +28,7 @@ pub(super) struct Asked {
     judging: Judging,
     task: String,
     left: Left,
+    limits: SessionLimits,
 }
 
 impl Asked {
@@ -66,8 +67,9 @@ impl Asked {
             left: Left {
                 cost: settings.budget.cost_micro_usd,
                 tokens: settings.budget.tokens,
-                wall_ms: None,
+                wall_ms: settings.budget.wall_ms,
             },
+            limits: settings.limits,
         }))
     }
 
@@ -106,6 +108,9 @@ impl Asked {
         progress: &dyn Progress,
     ) -> Result<(), CheckAborted> {
         let mut left = self.left;
+        left.wall_ms = left
+            .wall_ms
+            .map(|cap| cap.saturating_sub(report.duration_ms));
         for &tier in &self.judging.tiers {
             let gate = Gate {
                 task: &self.task,
@@ -116,15 +121,16 @@ impl Asked {
                 tier,
                 judging: &self.judging,
                 left,
+                limits: self.limits,
                 run_dir,
                 tag: format!("{}.{tier}", report.task_id),
                 lock: run_dir.join("processes.lock"),
                 supervisor,
             };
             let judged = gate.ask(progress, &CancellationToken::new()).await?;
-            left = left.after(judged.cost(), judged.usage());
+            left = left.after(judged.cost(), judged.usage(), judged.duration_ms);
             report.duration_ms += judged.duration_ms;
-            report.gates.push(judged);
+            report.add_gate(judged);
             if report.held_back().is_some() {
                 break;
             }

@@ -108,13 +108,10 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let code = match report.status {
         ReportStatus::Fail if tampered => exit_code::TAMPERED,
         ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
-        ReportStatus::Pass if let Some(gate) = report.held_back() => {
-            match (gate.passed, &gate.error) {
-                (Some(_), _) => exit_code::CHECKS_FAILED,
-                (None, None) => exit_code::NEEDS_REVIEW,
-                (None, Some(_)) => exit_code::INFRASTRUCTURE,
-            }
-        }
+        ReportStatus::Pass if let Some(gate) = report.held_back() => match &gate.error {
+            None => exit_code::NEEDS_REVIEW,
+            Some(_) => exit_code::INFRASTRUCTURE,
+        },
         ReportStatus::Pass | ReportStatus::Skip | ReportStatus::AutoPass => exit_code::VERIFIED,
         ReportStatus::Fail | ReportStatus::Timeout => exit_code::CHECKS_FAILED,
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
@@ -142,7 +139,7 @@ fn outcome(report: &Report) -> String {
             let reason = one_line(&reason, 300);
             format!("{}: {reason} {took}", style::warning(style::strong(word)))
         }
-        ReportStatus::Pass if report.held_back().is_some() => {
+        ReportStatus::Pass | ReportStatus::Fail if report.held_back().is_some() => {
             let Verdict { word, reason, .. } = Verdict::of_report(report);
             format!("{}: {reason} {took}", style::warning(style::strong(word)))
         }

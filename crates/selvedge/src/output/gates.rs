@@ -1,18 +1,20 @@
 //! What the tiers above the checks said, in lines: the same live and in the story of a run.
 
+use selvedge_core::machine::Attempt;
 use selvedge_core::model::{GateReport, Judgement};
 
 use super::{one_line, style};
-use selvedge_core::words::{cost, duration};
+use selvedge_core::words::{cost, duration, gate_result, report_result};
 
 /// A tier's verdict, then each judge's, then what is wrong.
 pub(crate) fn judged(gate: &GateReport) -> String {
-    let (sign, word) = match (gate.passed, &gate.error) {
-        (Some(true), _) => (style::good("✓"), "agrees"),
-        (Some(false), _) => (style::bad("✗"), "rejects the work"),
-        (None, None) => (style::warning("?"), "could not decide"),
-        (None, Some(_)) => (style::warning("!"), "gave no verdict"),
+    let sign = match (gate.passed, &gate.error) {
+        (Some(true), _) => style::good("✓"),
+        (Some(false), _) => style::bad("✗"),
+        (None, None) => style::warning("?"),
+        (None, Some(_)) => style::warning("!"),
     };
+    let word = gate_result(gate);
     let mut facts = vec![duration(gate.duration_ms), cost(gate.cost())];
     if let Some(confidence) = gate.confidence {
         facts.insert(0, format!("confidence {confidence:.2}"));
@@ -29,6 +31,14 @@ pub(crate) fn judged(gate: &GateReport) -> String {
         }
     }
     text
+}
+
+/// What an attempt comes to, in a line, where a tier above its checks does not pass it.
+pub(crate) fn held_back(attempt: &Attempt) -> Option<String> {
+    let report = attempt.report.as_ref()?;
+    report.held_back()?;
+    let result = report_result(report);
+    Some(format!("  {}\n", style::warning(result)))
 }
 
 fn said(judgement: &Judgement) -> String {

@@ -16,7 +16,7 @@ use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 use super::beside::Beside;
-use super::gates::judged;
+use super::gates::{held_back, judged};
 use super::words::{back_to, guarded, mark, outcome_word, session_word, unkept_notice};
 use super::{Reports, Watch, indented, last_word, one_line, plan, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
@@ -273,7 +273,8 @@ impl Observer for Human<'_> {
             } => self.begin(&format!("tier {tier} judges")),
             Event::GateJudged { gate, .. } => {
                 self.end();
-                self.say(judged(gate).trim_end());
+                let held_back = run.attempts.last().and_then(held_back);
+                self.say((judged(gate) + &held_back.unwrap_or_default()).trim_end());
             }
             Event::VerificationRepeated { reason, .. } => {
                 let why = one_line(reason, 120);

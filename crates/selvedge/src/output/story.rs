@@ -7,7 +7,7 @@ use selvedge_core::model::{CheckReport, Closing, Evidence, Processes, RunSpec, T
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::gates::judged;
+use super::gates::{held_back, judged};
 use super::human::verdict;
 use super::words::{back_to, guarded, mark, rests_on, session_word};
 use super::{indented, one_line, style};
@@ -123,6 +123,7 @@ fn one_attempt(attempt: &Attempt, spec: &RunSpec, detail: Detail) -> String {
     for gate in attempt.gates() {
         text += &judged(gate);
     }
+    text += &held_back(attempt).unwrap_or_default();
     let closing = match attempt.closing {
         Some(Closing::Interrupted) => "interrupted: costs no retry",
         Some(Closing::Cancelled) => "cancelled",

@@ -100,11 +100,121 @@ fn what_a_judge_rejects_goes_back_and_failing_checks_are_never_judged() {
 }
 
 #[test]
+fn a_rejection_is_never_told_as_a_pass() {
+    let env = judged(&[[NO; 2]]);
+    let forms = ["--junit", "../j.xml", "--sarif", "../s.sarif", "--markdown"];
+    let more = [
+        &TIER_2[..],
+        &["--retries", "0"],
+        &forms,
+        &["../m.md", "--annotations", "github=../gh"],
+    ];
+    let out = run(
+        &env,
+        "echo hello > greeting",
+        "test -s greeting",
+        &more.concat(),
+    );
+    out.assert_code(1);
+    let result = out.json();
+    let reason = result["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the checks pass, but tier 2 rejects the work"),
+        "{reason}"
+    );
+    let report = &result["verification_report"];
+    assert_eq!(report["status"], "fail");
+    assert_eq!(report["summary"]["passed"], 1);
+    assert_eq!(report["gates"][0]["passed"], false);
+    let shown = env.selvedge(["show"]).run().stdout;
+    let said = "1 of 1 checks passed, but tier 2 rejects the work";
+    assert!(shown.contains(said), "{shown}");
+    let read = |name: &str| std::fs::read_to_string(env.root().join(name)).unwrap();
+    for (name, said) in [
+        ("m.md", said),
+        ("s.sarif", said),
+        ("j.xml", "the checks passed, but tier 2 rejects the work"),
+        ("gh", "tier 2 rejects the work"),
+    ] {
+        assert!(read(name).contains(said), "{name}: {}", read(name));
+    }
+}
+
+#[test]
+fn a_vote_waits_for_every_judge_so_that_its_cost_is_known() {
+    let env = judged(&[[YES; 2], [YES; 2], [YES; 2]]);
+    for (name, waits_for) in [("one", ""), ("two", ""), ("three", "one two")] {
+        let record = serde_json::json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": YES,
+            "total_cost_usd": 0.01, "usage": {"input_tokens": 10, "output_tokens": 1},
+        });
+        let root = env.root().display();
+        // The last answers long after the others have ended.
+        let body = format!(
+            "#!/bin/sh\ncat > /dev/null\nfor it in {waits_for}; do until [ -e '{root}/'$it.done ]; do :; done; \
+             seq 1 500000 > /dev/null; done\necho '{record}'\ntouch '{root}/{name}.done'\n"
+        );
+        std::fs::write(env.root().join(format!("{name}.sh")), body).unwrap();
+    }
+    let worker = r#"echo hello > greeting; echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","total_cost_usd":0.5}'"#;
+    let out = env
+        .selvedge(
+            [
+                "run",
+                "do it",
+                "--agent-cmd",
+                &agent(&env, worker),
+                "--check",
+                "test -s greeting",
+                "--format",
+                "json",
+            ]
+            .iter()
+            .chain(&TIER_3),
+        )
+        .env("SELVEDGE_JUDGING_TIER2_ENABLED", "false")
+        .run();
+    out.assert_code(0);
+    let result = out.json();
+    assert_eq!(result["verification_report"]["gates"][0]["confidence"], 1.0);
+    assert_eq!(result["cost_source"], "reported");
+    assert_eq!(result["estimated_cost_usd"], 0.53);
+}
+
+#[test]
+fn judges_are_stopped_by_the_caps_and_limits_on_time() {
+    for (more, code, outcome) in [
+        (["--max-wall", "2s"], 6, "budget"),
+        (["--timeout", "2s"], 9, "infra_failed"),
+    ] {
+        let env = judged(&[[YES; 2]]);
+        let script = "#!/bin/sh\ncat > /dev/null\nsleep 600\n";
+        std::fs::write(env.root().join("one.sh"), script).unwrap();
+        let more = [&TIER_2[..], &more].concat();
+        let out = run(&env, "echo hello > greeting", "test -s greeting", &more);
+        out.assert_code(code);
+        assert_eq!(out.json()["outcome"], outcome);
+        let reason = out.json()["reason"].to_string();
+        assert!(reason.contains("tier 2 gave no verdict"), "{reason}");
+        assert!(env.processes().is_empty(), "{:?}", env.processes());
+    }
+}
+
+#[test]
 fn no_usable_answer_is_no_verdict() {
+    let contradicts = r#"{"passed": true, "issues": ["the name is ignored"], "confidence": 1, "suggestion": null}"#;
+    let unexplained = r#"{"passed": false, "issues": [], "confidence": 1, "suggestion": null}"#;
     let long = "x".repeat(100_000);
     let huge =
         format!(r#"{{"passed": true, "issues": [], "confidence": 1, "suggestion": "{long}"}}"#);
-    for answer in ["Looks good to me!", r#"{"passed": "yes"}"#, "", &huge] {
+    for answer in [
+        "Looks good to me!",
+        r#"{"passed": "yes"}"#,
+        "",
+        &huge,
+        contradicts,
+        unexplained,
+    ] {
         let env = judged(&[[answer; 2]]);
         let out = run(&env, "echo hello > greeting", "test -s greeting", &TIER_2);
         out.assert_code(9);

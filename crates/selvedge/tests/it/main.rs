@@ -43,4 +43,5 @@ mod syntax;
 mod tool_calls;
 mod trust;
 mod unchanged;
+mod unrunnable;
 mod workspaces;

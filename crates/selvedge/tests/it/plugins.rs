@@ -85,6 +85,19 @@ fn whatever_is_no_report_is_an_error_and_never_a_pass() {
             r#"echo "{\"v\":1,\"status\":\"fail\"}""#.to_owned(),
             "not why",
         ),
+        (
+            r#"echo "{\"v\":1,\"status\":\"pass\",\"failures\":[{}]}""#.to_owned(),
+            "contradicts itself",
+        ),
+        (
+            r#"echo "{\"v\":1,\"status\":\"pass\",\"tests\":{\"executed\":2,\"failed\":1}}""#
+                .to_owned(),
+            "counts 1 failed",
+        ),
+        (
+            r#"echo "{\"v\":1,\"status\":\"pass\",\"passed\":false}""#.to_owned(),
+            "contradicts itself",
+        ),
     ] {
         let env = with_plugin(&format!("sh -c '{script}'"), "timeout = \"1s\"");
         let (out, check) = verify(&env);

@@ -186,7 +186,17 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
     browser.wait_for_text(".title .badge", "verified");
     browser.click("#attempt-1 summary");
     let first = browser.text("#attempt-1 .gate");
-    assert!(first.contains("rejects, confidence 0.80"), "{first}");
+    assert!(
+        first.contains("rejects the work, confidence 0.80"),
+        "{first}"
+    );
+    let badge = browser.text("#attempt-1 summary .badge");
+    assert_eq!(badge, "1 of 1 checks passed, but tier 2 rejects the work");
+    let grid = browser.script(
+        "return [...document.querySelectorAll('.grid tbody tr:last-child > *')].map(it => it.className || it.textContent)",
+        &[],
+    );
+    assert_eq!(grid, json!(["tier 2", "k-none", "k-fail", "k-pass"]));
     assert!(
         first.contains("critic rejects it, confidence 0.80; it greets <b>nobody</b>"),
         "{first}"

@@ -39,7 +39,8 @@ fn no_network_under_strict(scene: &Scene) {
     assert!(reason.contains("no network"), "{reason}");
 }
 
-/// It is tried again uncharged, then it is infrastructure; the agent is never told.
+/// It stops the run before the agent begins. Without a baseline it is tried again uncharged, then it is
+/// infrastructure; the agent is never told.
 fn it_never_reaches_the_agent(scene: &Scene) {
     let run = [
         "run",
@@ -53,6 +54,10 @@ fn it_never_reaches_the_agent(scene: &Scene) {
         "--format",
         "json",
     ];
+    let result = scene.env.selvedge(run).run().assert_code(9).json();
+    assert_eq!(result["outcome"], "infra_failed");
+    assert!(!scene.env.work().join("told.txt").exists());
+    let run = run.iter().chain(&["--baseline", "off"]);
     let result = scene.env.selvedge(run).run().assert_code(9).json();
     assert_eq!(result["outcome"], "infra_failed");
     assert!(!scene.env.read("told.txt").contains("VERIFICATION RETRY"));

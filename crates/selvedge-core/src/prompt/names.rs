@@ -1,0 +1,96 @@
+//! Names of checks within a budget: every one of them as long as that is possible at all, shortened where there
+//! are many.
+
+use std::fmt;
+
+use selvedge_digest::estimate_tokens;
+
+use super::untrusted::{clean, one_line};
+use crate::model::CheckReport;
+
+/// Lengths of a name that are tried, in characters, the longest first.
+const LENGTHS: [usize; 6] = [80, 48, 32, 20, 12, 6];
+
+/// The failed checks that have no line of their own in a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MoreFailed {
+    /// How many they are.
+    count: usize,
+    /// Their names, in one line.
+    names: String,
+    /// How many of them are not named, because not even the beginnings of their names fit.
+    left_out: usize,
+}
+
+impl MoreFailed {
+    /// Names the checks within a number of tokens; nothing where there are none.
+    pub(super) fn of(checks: &[&CheckReport], tokens: usize) -> Option<Self> {
+        let names = checks.iter().map(|check| check.label());
+        let (names, left_out) = list_names(&names, tokens);
+        (!checks.is_empty()).then_some(Self {
+            count: checks.len(),
+            names,
+            left_out,
+        })
+    }
+}
+
+impl fmt::Display for MoreFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            count,
+            names,
+            left_out,
+        } = self;
+        write!(f, "{count} more, whose output is not shown: {names}")?;
+        match left_out {
+            0 => Ok(()),
+            left_out => write!(f, "; and {left_out} that are not named"),
+        }
+    }
+}
+
+/// The names in one line, and how many are left out because not even their beginnings fit.
+fn list_names<'a>(
+    names: &(impl Iterator<Item = &'a str> + Clone),
+    tokens: usize,
+) -> (String, usize) {
+    let list = |count: usize, length: usize| {
+        let names = names.clone().take(count);
+        let names: Vec<String> = names.map(|name| one_line(&clean(name), length)).collect();
+        names.join("; ")
+    };
+    let all = names.clone().count();
+    for length in LENGTHS {
+        let listed = list(all, length);
+        if estimate_tokens(&listed) <= tokens {
+            return (listed, 0);
+        }
+    }
+    let [.., shortest] = LENGTHS;
+    let fits = |count: &usize| estimate_tokens(&list(*count, shortest)) <= tokens;
+    let count = (0..all).rev().find(fits).unwrap_or(0);
+    (list(count, shortest), all - count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shortened_before_any_is_left_out() {
+        let names: Vec<String> = (0..40)
+            .map(|n| format!("{n} {}", "long ".repeat(30)))
+            .collect();
+        let names = || names.iter().map(String::as_str);
+        let (few, left_out) = list_names(&names().take(2), 300);
+        assert_eq!((few.len() > 120, left_out), (true, 0));
+        let (all, left_out) = list_names(&names(), 300);
+        assert_eq!((all.split("; ").count(), left_out), (40, 0));
+        assert!(estimate_tokens(&all) <= 300);
+        let (some, left_out) = list_names(&names(), 20);
+        assert_eq!(some.split("; ").count() + left_out, 40);
+        assert!(left_out > 0);
+        assert_eq!(list_names(&names(), 0), (String::new(), 40));
+    }
+}

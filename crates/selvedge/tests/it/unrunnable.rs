@@ -1,0 +1,109 @@
+//! Checks that cannot be run before the work begins: no agent is paid for work that nothing could judge. What the
+//! work itself is to create may be missing.
+
+use selvedge_testkit::{Output, TestEnv};
+
+use crate::stage::{agent, executable, run_json, stage};
+
+fn run(env: &TestEnv, work: &str, check: &str) -> Output {
+    run_json(env, &agent(env, work), check, &["--retries", "0"])
+}
+
+#[track_caller]
+fn stops_before_the_agent(env: &TestEnv, out: &Output, check: &str, why: &str) {
+    out.assert_code(9);
+    let result = out.json();
+    assert_eq!(result["outcome"], "infra_failed");
+    let reason = result["reason"].as_str().unwrap();
+    for part in [check, why, "the agent was not started", "selvedge verify"] {
+        assert!(reason.contains(part), "{part} is missing in {reason}");
+    }
+    assert_eq!(result["cost_source"], "reported");
+    assert_eq!(result["estimated_cost_usd"], 0.0);
+    assert!(!env.root().join("prompts/1").exists(), "{reason}");
+}
+
+#[test]
+fn a_program_that_is_looked_up_must_be_there() {
+    for check in [
+        "cd . && no-such-tool --all",
+        "true && CI=1 no-such-tool",
+        "echo a | no-such-tool",
+    ] {
+        let env = stage();
+        let out = run(&env, "true", check);
+        stops_before_the_agent(&env, &out, check, "`no-such-tool` is not found in PATH");
+    }
+    // What a line begins with is looked up before there is a run.
+    for check in [
+        "no-such-tool --all",
+        "CI=1 no-such-tool",
+        "no-such-tool | cat",
+    ] {
+        let env = stage();
+        let out = run(&env, "true", check);
+        out.assert_code(2);
+        assert!(out.stderr.contains("no-such-tool"), "{out}");
+        assert!(!env.root().join("prompts/1").exists());
+    }
+}
+
+#[test]
+fn a_program_of_the_workspace_that_is_there_must_be_startable() {
+    for content in ["#!/bin/sh\nexit 0\n", "#!/no/such/interpreter\n"] {
+        let env = stage();
+        let check = env.write("check.sh", content);
+        if content.contains("such") {
+            executable(&check);
+        }
+        let out = run(&env, "true", "./check.sh");
+        stops_before_the_agent(&env, &out, "./check.sh", "check.sh");
+    }
+}
+
+#[test]
+fn a_plug_in_must_be_able_to_answer() {
+    let env = stage();
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"plugin\"\nname = \"mine\"\nrun = \"echo nonsense\"\n",
+    );
+    let agent = agent(&env, "true");
+    let run = ["run", "do it", "--agent-cmd", &agent, "--format", "json"];
+    let out = env.selvedge(run).run();
+    stops_before_the_agent(&env, &out, "`mine`", "not the report that was asked for");
+}
+
+#[test]
+fn what_the_work_is_to_create_may_be_missing() {
+    let creates = "mkdir -p build/sub && printf '#!/bin/sh\\nexit 0\\n' > build/tests && chmod +x build/tests";
+    for check in [
+        "./build/tests",
+        "CI=1 build/tests",
+        "cd build && ./tests",
+        "sh build/tests",
+        "PATH=$PWD/build:$PATH tests",
+        "export PATH=$PWD/build:$PATH; tests",
+    ] {
+        let env = stage();
+        let agent = agent(&env, creates);
+        let task = "write `build/tests`, which runs all tests";
+        let run = ["run", task, "--agent-cmd", &agent, "--check", check];
+        env.selvedge(run).run().assert_code(0);
+    }
+    let env = stage();
+    let task = r#"{"description": "do it", "verification_steps":
+        [{"type": "command", "target": "true", "directory": "build/sub"}]}"#;
+    let agent = agent(&env, &format!("{creates} && touch build/sub/file"));
+    let run = ["run", "--file", "-", "--agent-cmd", &agent];
+    env.selvedge(run).stdin(task).run().assert_code(0);
+}
+
+#[test]
+fn without_a_baseline_the_agent_begins_at_once() {
+    let env = stage();
+    let more = ["--retries", "0", "--baseline", "off"];
+    let out = run_json(&env, &agent(&env, "true"), "true && no-such-tool", &more);
+    out.assert_code(9);
+    assert!(env.root().join("prompts/1").exists());
+}
