@@ -63,7 +63,7 @@ pub use clean::strip_escapes;
 pub use digester::{Digester, Exit, Hints, analyse};
 pub use formats::formats;
 pub use last_green::LastGreen;
-pub use record::{Failure, FailureKind, SUMMARY_CHARS, Source, TestIds, TestSummary};
+pub use record::{Failure, FailureKind, SUMMARY_CHARS, Source, TestIds, TestReader, TestSummary};
 
 /// The examples of the README are true.
 #[cfg(doctest)]

@@ -183,6 +183,57 @@ pub struct TestSummary {
     pub passed_ids: TestIds,
     /// Ids of skipped tests, where the runner prints them.
     pub skipped_ids: TestIds,
+    /// The runners whose tests these are, sorted by name, and how far each one's tests are named. Empty
+    /// where the summary was not read from a runner's output or report.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<TestReader>,
+}
+
+impl TestSummary {
+    /// Whether ids can be compared with those of another run: the same readers read both, in the same mode.
+    pub fn has_same_readers(&self, other: &Self) -> bool {
+        let names = |summary: &Self| {
+            let readers = summary.readers.iter();
+            readers
+                .map(|reader| (reader.name.clone(), reader.mode.clone()))
+                .collect::<Vec<_>>()
+        };
+        names(self) == names(other)
+    }
+
+    /// Whether `failed_ids` holds every failed test, by the runners' closing lines.
+    pub fn names_failed(&self) -> bool {
+        self.failed_ids.are(self.failed) && self.readers.iter().all(|reader| reader.names_failed)
+    }
+
+    /// Whether the lists hold every test that was executed, by the runners' closing lines.
+    pub fn names_executed(&self) -> bool {
+        let passed = self.readers.iter().all(|reader| reader.names_passed);
+        passed && self.passed_ids.are(self.passed) && self.names_failed()
+    }
+
+    /// Whether the lists hold every test, skipped ones included, by the runners' closing lines.
+    pub fn names_all(&self) -> bool {
+        let skipped = self.readers.iter().all(|reader| reader.names_skipped);
+        skipped && self.skipped_ids.are(self.skipped) && self.names_executed()
+    }
+}
+
+/// A runner whose tests were read, and how far they are named. Ids of two runs are comparable only if they
+/// were read by the same readers in the same mode, and are as many as the runner's closing line states.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", default)]
+pub struct TestReader {
+    /// The runner: `pytest`, `node:test`, `junit`.
+    pub name: String,
+    /// The form of its output that ids were read from: `text`, `verbose`, `summary`, `report`.
+    pub mode: String,
+    /// As many passed tests are named as the closing line states.
+    pub names_passed: bool,
+    /// As many failed tests are named as the closing line states.
+    pub names_failed: bool,
+    /// As many skipped tests are named as the closing line states.
+    pub names_skipped: bool,
 }
 
 /// A bounded list of test ids that says how many it left out.
@@ -203,5 +254,10 @@ impl TestIds {
     /// Whether every id that was seen is listed.
     pub fn is_whole(&self) -> bool {
         self.omitted == 0
+    }
+
+    /// Whether the list is whole and holds this many ids.
+    fn are(&self, count: u64) -> bool {
+        self.is_whole() && u64::try_from(self.ids.len()).is_ok_and(|listed| listed == count)
     }
 }

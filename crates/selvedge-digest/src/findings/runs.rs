@@ -1,6 +1,6 @@
 //! What test runners said of their tests: results one by one, and their closing totals.
 
-use crate::record::{TestIds, TestSummary};
+use crate::record::{TestIds, TestReader, TestSummary};
 
 /// How one test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,10 @@ struct Runner {
     /// runner may print them after its totals.
     claimed: u64,
     failures: u64,
+    /// How many tests were named.
+    named: Totals,
+    /// The forms of output that the names were read from, sorted.
+    modes: Vec<&'static str>,
     open: bool,
     ever_closed: bool,
 }
@@ -73,6 +77,34 @@ impl Runner {
         (*failures > 0 && claimed > failures)
             .then(|| format!("{tool} counts {claimed} failed, but {failures} were read"))
     }
+
+    fn is_complete(&self) -> bool {
+        self.ever_closed && !self.open
+    }
+
+    /// How far its tests are named, by its closing totals.
+    fn reader(&self) -> TestReader {
+        let mut totals = self.closed;
+        totals.add(self.seen);
+        let (named, complete) = (self.named, self.is_complete());
+        let mode = match self.modes.as_slice() {
+            [] => "text".to_owned(),
+            modes => modes.join("+"),
+        };
+        TestReader {
+            name: self.tool.to_owned(),
+            mode,
+            names_passed: complete && named.passed == totals.passed,
+            names_failed: complete && named.failed == totals.failed,
+            names_skipped: complete && named.skipped == totals.skipped,
+        }
+    }
+
+    fn has_mode(&mut self, mode: &'static str) {
+        if let Err(at) = self.modes.binary_search(&mode) {
+            self.modes.insert(at, mode);
+        }
+    }
 }
 
 /// Adds an id to a list, as long as the list has room for it.
@@ -85,6 +117,13 @@ fn keep(list: &mut TestIds, bytes: &mut usize, id: String) {
     }
 }
 
+/// A change that takes effect with the next line.
+#[derive(Debug, Clone, Copy)]
+enum SessionChange {
+    Begins(&'static str),
+    Ends,
+}
+
 /// The runs of all runners in a log.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
@@ -94,24 +133,77 @@ pub(crate) struct Runs {
     skipped: TestIds,
     bytes: [usize; 3],
     by_package: bool,
+    /// The runner within whose session the log is: tests may print the results of other runners.
+    session: Option<&'static str>,
+    /// How that changes with the line that is being read.
+    session_change: Option<SessionChange>,
 }
 
 impl Runs {
     /// A run begins: without its closing totals it is incomplete.
     pub(crate) fn begin(&mut self, tool: &'static str) {
+        if self.is_inner(tool) {
+            return;
+        }
         let runner = self.runner(tool);
         runner.closed.add(runner.seen);
         runner.seen = Totals::default();
         runner.open = true;
     }
 
+    /// A session begins that ends with the runner's closing totals. What looks like the results of other
+    /// runners until then is the output of its tests.
+    pub(crate) fn begin_session(&mut self, tool: &'static str) {
+        if !self.is_inner(tool) {
+            self.begin(tool);
+            self.session_change = Some(SessionChange::Begins(tool));
+        }
+    }
+
+    /// The session ends, whether or not it was closed.
+    pub(crate) fn end_session(&mut self, tool: &'static str) {
+        if self.session == Some(tool) {
+            self.session_change = Some(SessionChange::Ends);
+        }
+    }
+
+    /// Whether the line that was read begins or ends a session. Results that readers still hold back do not
+    /// belong to what follows it.
+    pub(crate) fn changes_session(&self) -> bool {
+        self.session_change.is_some()
+    }
+
+    pub(crate) fn change_session(&mut self) {
+        match self.session_change.take() {
+            Some(SessionChange::Begins(tool)) => self.session = Some(tool),
+            Some(SessionChange::Ends) => self.session = None,
+            None => {}
+        }
+    }
+
+    /// Whether this runner is one that a test of another runner has started.
+    pub(crate) fn is_inner(&self, tool: &'static str) -> bool {
+        self.session.is_some_and(|outer| outer != tool)
+    }
+
+    /// The form of a runner's output that its ids are read from.
+    pub(crate) fn mode(&mut self, tool: &'static str, mode: &'static str) {
+        if !self.is_inner(tool) {
+            self.runner(tool).has_mode(mode);
+        }
+    }
+
     /// One test ended.
     pub(crate) fn test(&mut self, tool: &'static str, outcome: Outcome, id: Option<&str>) {
+        if self.is_inner(tool) {
+            return;
+        }
         let runner = self.runner(tool);
         runner.seen.count(outcome);
         runner.failures += u64::from(outcome == Outcome::Failed);
         runner.open = true;
         let Some(id) = id else { return };
+        runner.named.count(outcome);
         let (list, bytes) = match outcome {
             Outcome::Passed => (&mut self.passed, &mut self.bytes[0]),
             Outcome::Failed => (&mut self.failed, &mut self.bytes[1]),
@@ -122,9 +214,16 @@ impl Runs {
 
     /// Takes over results that were held back until it was clear whose they are.
     pub(crate) fn absorb(&mut self, other: Self) {
+        if other.runners.iter().any(|held| self.is_inner(held.tool)) {
+            return;
+        }
         for held in other.runners {
             let runner = self.runner(held.tool);
             runner.seen.add(held.seen);
+            runner.named.add(held.named);
+            for mode in held.modes {
+                runner.has_mode(mode);
+            }
             runner.failures = runner.failures.saturating_add(held.failures);
             runner.open = true;
         }
@@ -143,7 +242,7 @@ impl Runs {
 
     /// So many more tests failed, of which nothing else is known.
     pub(crate) fn failed_unread(&mut self, tool: &'static str, count: u64) {
-        if count > 0 {
+        if count > 0 && !self.is_inner(tool) {
             let runner = self.runner(tool);
             runner.seen.failed = runner.seen.failed.saturating_add(count);
             runner.failures = runner.failures.saturating_add(count);
@@ -159,6 +258,10 @@ impl Runs {
 
     /// The runner's own closing totals, which count for more than what was seen.
     pub(crate) fn close(&mut self, tool: &'static str, totals: Totals) {
+        if self.is_inner(tool) {
+            return;
+        }
+        self.end_session(tool);
         let runner = self.runner(tool);
         runner.closed.add(totals);
         runner.claimed = runner.claimed.saturating_add(totals.failed);
@@ -169,8 +272,10 @@ impl Runs {
 
     /// A runner that prints no totals has said that it is done: what was seen is the whole.
     pub(crate) fn close_as_seen(&mut self, tool: &'static str) {
-        let seen = self.runner(tool).seen;
-        self.close(tool, seen);
+        if !self.is_inner(tool) {
+            let seen = self.runner(tool).seen;
+            self.close(tool, seen);
+        }
     }
 
     /// All runners together, and what does not add up.
@@ -191,19 +296,19 @@ impl Runs {
                 ));
             }
         }
+        let mut readers: Vec<_> = self.runners.iter().map(Runner::reader).collect();
+        readers.sort_by(|one, other| one.name.cmp(&other.name));
         let summary = TestSummary {
             executed: all.passed.saturating_add(all.failed),
             passed: all.passed,
             failed: all.failed,
             skipped: all.skipped,
-            complete: self
-                .runners
-                .iter()
-                .all(|runner| runner.ever_closed && !runner.open),
+            complete: self.runners.iter().all(Runner::is_complete),
             by_package: self.by_package,
             failed_ids: self.failed,
             passed_ids: self.passed,
             skipped_ids: self.skipped,
+            readers,
         };
         (Some(summary), notes)
     }
@@ -219,6 +324,8 @@ impl Runs {
                 seen: Totals::default(),
                 claimed: 0,
                 failures: 0,
+                named: Totals::default(),
+                modes: Vec::new(),
                 open: false,
                 ever_closed: false,
             });

@@ -97,12 +97,26 @@ impl Formats {
             };
             let claim = reader.line(line, findings);
             self.open = self.open & !(1 << index) | u64::from(reader.is_open()) << index;
+            if findings.runs.changes_session() {
+                self.change_session(index, findings);
+            }
             if claim != Claim::Foreign {
                 self.last = index;
                 return claim;
             }
         }
         Claim::Foreign
+    }
+
+    /// A runner's session begins or ends: what the other readers hold back belongs to the time before.
+    fn change_session(&mut self, runner: usize, findings: &mut Findings) {
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            if index != runner {
+                reader.finish(findings);
+                self.open = self.open & !(1 << index) | u64::from(reader.is_open()) << index;
+            }
+        }
+        findings.runs.change_session();
     }
 
     /// The log has ended.

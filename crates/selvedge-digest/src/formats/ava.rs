@@ -25,6 +25,8 @@ pub(super) struct Ava {
     sections: bool,
     totals: Option<Totals>,
     begun: bool,
+    /// A rule was read before anything else of ava's: totals of tests that all passed may follow.
+    ruled: bool,
 }
 
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -52,7 +54,15 @@ impl Format for Ava {
             return Claim::Evidence;
         }
         if !self.begun {
-            return Claim::Foreign;
+            if body == "─" && line.indent() == 2 {
+                self.ruled = true;
+            } else if !line.is_blank() {
+                self.begun = std::mem::take(&mut self.ruled) && TOTAL.is_match(line.text);
+            }
+            if !self.begun {
+                return Claim::Foreign;
+            }
+            findings.tool(TOOL);
         }
         if body == "─" {
             self.close(findings);
@@ -86,7 +96,7 @@ impl Format for Ava {
     }
 
     fn is_open(&self) -> bool {
-        self.begun
+        self.begun || self.ruled
     }
 
     fn finish(&mut self, findings: &mut Findings) {

@@ -1,5 +1,6 @@
-//! CTest. A failed test is one line with a number, a name and a row of dots; its own output may
-//! stand below, and another format may know it better.
+//! CTest. A failed test is one line with a number, a name and a row of dots; its own output may stand below,
+//! and another format may know it better. That output may be another runner's, or CTest's own: no result in
+//! it is one of this run.
 
 use std::sync::LazyLock;
 
@@ -25,15 +26,53 @@ pub(super) struct CTest {
     skipped: u64,
     /// Whether results were seen one by one, so that the closing list only repeats them.
     seen: bool,
+    progress: Progress,
+}
+
+/// How far a run is. Each result is numbered: `2/3 Test #2: …`.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Its first line was read, and its totals were not.
+    is_open: bool,
+    done: u64,
+    /// How many tests there are, once a result was read.
+    all: Option<u64>,
+    /// How many of the results the totals leave out.
+    disabled: u64,
+    /// How many runs that a test started have begun in its output, and have not printed their totals.
+    inner: u32,
+}
+
+impl Progress {
+    /// Whether the totals that were read are those of a run that a test started.
+    fn ends_inner(&mut self) -> bool {
+        let is_inner = self.inner > 0;
+        self.inner = self.inner.saturating_sub(1);
+        is_inner
+    }
+
+    /// Whether a result of this number comes next.
+    fn is_next(&self, number: u64, all: u64) -> bool {
+        !self.is_open || number > self.done && self.all.is_none_or(|known| known == all)
+    }
+
+    /// Whether these are the totals of this run: of all its tests, or of those that it got to.
+    fn is_total(&mut self, all: u64) -> bool {
+        if self.ends_inner() {
+            return false;
+        }
+        let counted = |results: u64| results.checked_sub(self.disabled) == Some(all);
+        !self.is_open || self.all.is_none_or(counted) || counted(self.done)
+    }
 }
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*\d+/\d+ Test +#\d+: (?P<id>\S.*?) \.{3,}(?: +(?P<passed>Passed)|(?P<how>[\w ]*\*\*\*.*?)) *(?:\d+\.\d+ sec)?$",
+        r"^\s*(?P<number>\d+)/(?P<all>\d+) Test +#\d+: (?P<id>\S.*?) \.{3,}(?: +(?P<passed>Passed)|(?P<how>[\w ]*\*\*\*.*?)) *(?:\d+\.\d+ sec)?$",
     )
 });
 static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\d+% tests passed, (?P<failed>\d+) tests failed out of (?P<all>\d+)$")
+    pattern(r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<all>\d+)$")
 });
 static LISTED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)"));
@@ -41,8 +80,22 @@ static LISTED: LazyLock<Regex> =
 impl Format for CTest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
+        let starts = line.indent() == 4 && line.body().starts_with("Start ");
+        let is_project = text.starts_with("Test project ");
+        if !self.progress.is_open && (starts || is_project) {
+            self.begin(findings);
+            return Claim::Noise;
+        }
+        self.progress.inner += u32::from(is_project);
+        if text == "No tests were found!!!" && self.progress.is_open && !self.progress.ends_inner()
+        {
+            self.progress = Progress::default();
+            findings.runs.close(TOOL, Totals::default());
+            return Claim::Noise;
+        }
         if text.contains(" Test ")
             && let Some(result) = RESULT.captures(text)
+            && self.is_next(&result)
         {
             self.close(findings);
             findings.tool(TOOL);
@@ -79,12 +132,37 @@ impl Format for CTest {
 }
 
 impl CTest {
+    fn begin(&mut self, findings: &mut Findings) {
+        self.close(findings);
+        self.progress = Progress {
+            is_open: true,
+            ..Progress::default()
+        };
+        (self.seen, self.skipped) = (false, 0);
+        findings.runs.begin_session(TOOL);
+    }
+
+    /// Whether it is a result of this run, which is remembered then.
+    fn is_next(&mut self, result: &regex::Captures<'_>) -> bool {
+        let number = |name: &str| result[name].parse().unwrap_or(0_u64);
+        let (number, all) = (number("number"), number("all"));
+        let is_next = self.progress.is_next(number, all);
+        if is_next {
+            self.progress.done = number;
+            self.progress.inner = 0;
+            self.progress.all = Some(all);
+        }
+        is_next
+    }
+
     /// A test that did not pass: it failed, or did not run.
     fn unhappy(&mut self, id: &str, how: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let how = how.replace("***", " ");
         let how = how.trim().trim_end_matches(':');
         if how.starts_with("Skipped") || how.ends_with("(Disabled)") {
-            self.skipped += u64::from(how.starts_with("Skipped"));
+            let is_counted = how.starts_with("Skipped");
+            self.skipped += u64::from(is_counted);
+            self.progress.disabled += u64::from(!is_counted);
             findings.runs.test(TOOL, Outcome::Skipped, Some(id));
             return Claim::Noise;
         }
@@ -105,12 +183,16 @@ impl CTest {
         let Some(found) = TOTALS.captures(text) else {
             return false;
         };
-        self.close(findings);
         let number = |name: &str| found[name].parse().unwrap_or(0_u64);
+        if !self.progress.is_total(number("all")) {
+            return false;
+        }
+        self.close(findings);
+        let Progress { disabled, .. } = std::mem::take(&mut self.progress);
         let (failed, skipped) = (number("failed"), std::mem::take(&mut self.skipped));
-        findings
-            .runs
-            .close(TOOL, Totals::of_all(number("all"), failed, skipped));
+        let mut totals = Totals::of_all(number("all"), failed, skipped);
+        totals.skipped += disabled;
+        findings.runs.close(TOOL, totals);
         true
     }
 
@@ -119,8 +201,8 @@ impl CTest {
         let Some(draft) = &mut self.draft else {
             return Claim::Foreign;
         };
-        let starts = line.body().starts_with("Start ");
-        if starts && line.indent() == 4 || self.lines == OUTPUT_LINES {
+        let starts = line.indent() == 4 && line.body().starts_with("Start ");
+        if starts || self.lines == OUTPUT_LINES {
             self.close(findings);
             return Claim::Noise;
         }

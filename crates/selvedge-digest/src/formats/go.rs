@@ -223,6 +223,14 @@ impl Go {
                 if ran && !told {
                     findings.runs.package_alone();
                 }
+                let mode = match (told, self.package.is_empty()) {
+                    (_, false) => "report",
+                    (true, true) => "verbose",
+                    (false, true) => "packages",
+                };
+                if ran {
+                    findings.runs.mode(TOOL, mode);
+                }
                 findings.runs.close_as_seen(TOOL);
             }
             return Some(Claim::Noise);

@@ -33,6 +33,9 @@ static TESTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Tests:\s+(?:\d+ \w+,
 static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
 static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?"));
 
+/// How long a test took, behind its name; a name may end with words in parentheses, too.
+static DURATION: LazyLock<Regex> = LazyLock::new(|| pattern(r" \([\d.]+ m?s\)$"));
+
 impl Format for Jest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let head = line.body();
@@ -158,10 +161,8 @@ impl Jest {
             }
         };
         let name = body.split_once(' ').map_or("", |(_, name)| name);
-        let name = name
-            .rfind(" (")
-            .filter(|_| name.ends_with("ms)") || name.ends_with("s)"))
-            .map_or(name, |at| &name[..at]);
+        let duration = DURATION.find(name);
+        let name = duration.map_or(name, |it| &name[..it.start()]);
         let mut id: String = self
             .suites
             .iter()

@@ -51,6 +51,7 @@ mod place;
 mod playwright;
 mod prove;
 mod pytest;
+mod pytest_line;
 mod python;
 mod rubocop;
 mod ruby;
@@ -60,6 +61,7 @@ mod surefire;
 mod swift_testing;
 mod table;
 mod tap;
+mod tap_comment;
 mod terraform;
 mod testdox;
 mod testng;
@@ -116,7 +118,7 @@ pub(crate) trait Format: Debug + Send {
         false
     }
 
-    /// The log has ended.
+    /// The log has ended, or a test runner's session begins or ends: records what was held back.
     fn finish(&mut self, _findings: &mut Findings) {}
 }
 

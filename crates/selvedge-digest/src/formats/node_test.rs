@@ -1,5 +1,7 @@
-//! node:test with its spec reporter: a tree of ticks and crosses, then every failure again under
-//! `✖ failing tests:`, headed by `test at file:line:column`.
+//! node:test with its spec reporter: a tree of ticks and crosses, its totals (`ℹ tests 4` and others), then
+//! every failure again under `✖ failing tests:`, headed by `test at file:line:column`.
+//!
+//! Other runners print trees of ticks, too, so what stands in the tree counts only once the totals follow.
 
 use std::sync::LazyLock;
 
@@ -7,16 +9,19 @@ use regex::Regex;
 
 use super::place::{colon_frame, is_foreign};
 use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
+use crate::findings::{Draft, Findings, Outcome, Runs, Totals};
 use crate::line::Line;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "node:test";
+/// How deep groups may be nested.
+const GROUPS: usize = 64;
 
 /// Reads the spec reporter.
 #[derive(Debug, Default)]
 pub(super) struct NodeTest {
+    tree: Tree,
     totals: Option<Totals>,
     /// Totals that are whole; they stand before the list of failures, which they count.
     closing: Option<Totals>,
@@ -26,14 +31,47 @@ pub(super) struct NodeTest {
     message: bool,
 }
 
+/// The tree of results, until the totals tell whose it is.
+#[derive(Debug, Default)]
+struct Tree {
+    /// The groups that are open, and their indentations.
+    open: Vec<(usize, String)>,
+    tests: Runs,
+    /// The results of groups: of suites, which are no tests, and of tests that have subtests, which are.
+    groups: Runs,
+    closed_groups: u64,
+}
+
+impl Tree {
+    fn open(&mut self, indent: usize, name: &str) {
+        self.open.retain(|(outer, _)| *outer < indent);
+        if self.open.len() < GROUPS {
+            self.open.push((indent, name.to_owned()));
+        }
+    }
+
+    /// Records a result; none of a test that failed, which is reported again below the totals.
+    fn add(&mut self, indent: usize, name: &str, outcome: Option<Outcome>) {
+        self.open.retain(|(open, _)| *open <= indent);
+        let group = self
+            .open
+            .pop_if(|(open, group)| *open == indent && group == name);
+        self.closed_groups += u64::from(group.is_some());
+        let runs = group.map_or(&mut self.tests, |_| &mut self.groups);
+        if let Some(outcome) = outcome {
+            runs.test(TOOL, outcome, Some(name));
+        }
+    }
+}
+
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*(?P<mark>✔|✖|﹣) (?P<id>.+?)(?P<time> \([\d.]+ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
+        r"^\s*(?P<mark>✔|✖|﹣|▶) (?P<id>.+?)(?P<time> \((?:\d+(?P<fraction>\.\d+)?)ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
     )
 });
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^(?:ℹ|#) (?P<what>tests|pass|fail|cancelled|skipped|todo|duration_ms) (?P<count>[\d.]+)$",
+        r"^(?:ℹ|#) (?P<what>tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) (?P<count>[\d.]+)$",
     )
 });
 
@@ -54,7 +92,7 @@ impl Format for NodeTest {
             self.place = colon_frame(place).map(|p| (p.file.to_owned(), p.line, p.column));
             return Claim::Evidence;
         }
-        if line.body().starts_with(['✔', '✖', '﹣'])
+        if line.body().starts_with(['✔', '✖', '﹣', '▶'])
             && let Some(result) = RESULT.captures(line.text)
         {
             return self.result(&result, line, findings);
@@ -69,6 +107,7 @@ impl Format for NodeTest {
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
         self.close_run(findings);
+        self.tree = Tree::default();
     }
 }
 
@@ -80,6 +119,12 @@ impl NodeTest {
         findings: &mut Findings,
     ) -> Claim {
         let id = &result["id"];
+        if &result["mark"] == "▶" {
+            if result.name("time").is_none() {
+                self.tree.open(line.indent(), id);
+            }
+            return Claim::Foreign;
+        }
         if &result["mark"] == "✖" {
             self.close(findings);
             // Without a place it stands in the tree, and is told again at the end.
@@ -89,6 +134,7 @@ impl NodeTest {
                     return Claim::Foreign;
                 }
                 self.close_run(findings);
+                self.tree.add(line.indent(), id, None);
                 return Claim::Evidence;
             };
             findings.tool(TOOL);
@@ -110,8 +156,10 @@ impl NodeTest {
         } else {
             Outcome::Passed
         };
-        findings.tool(TOOL);
-        findings.runs.test(TOOL, outcome, Some(id));
+        // Others print whole milliseconds.
+        if result.name("fraction").is_some() {
+            self.tree.add(line.indent(), id, Some(outcome));
+        }
         Claim::Noise
     }
 
@@ -144,11 +192,20 @@ impl NodeTest {
         }
         let totals = self.totals.get_or_insert_default();
         match what {
+            "suites" => {
+                let tree = &mut self.tree;
+                if count == tree.closed_groups {
+                    tree.groups = Runs::default();
+                }
+            }
             "pass" => totals.passed = count,
             "fail" | "cancelled" => totals.failed += count,
             "skipped" | "todo" => totals.skipped += count,
             "duration_ms" => {
                 findings.tool(TOOL);
+                let tree = std::mem::take(&mut self.tree);
+                findings.runs.absorb(tree.tests);
+                findings.runs.absorb(tree.groups);
                 self.closing = self.totals.take();
             }
             _ => {}

@@ -40,12 +40,12 @@ static HEADING: LazyLock<Regex> = LazyLock::new(|| {
 });
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s+(?P<mark>✓|-|ok)\s+\d+ (?P<id>(?:\[[^\]]+\] › )?[^ :]+:\d+:\d+ › .*?)(?: \([\d.]+m?s\))?$",
+        r"^\s+(?P<mark>✓|-|ok)\s+\d+ (?P<id>(?:\[[^\]]+\] › )?[^ :]+:\d+:\d+ › .*?)(?: \([\d.]+(?:ms|[smhd])\))?$",
     )
 });
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^  (?P<count>\d+) (?P<what>passed|failed|skipped|flaky|did not run|interrupted)(?: \([\d.]+m?s\))?$",
+        r"^  (?P<count>\d+) (?P<what>passed|failed|skipped|flaky|did not run|interrupted)(?: \([\d.]+(?:ms|[smhd])\))?$",
     )
 });
 

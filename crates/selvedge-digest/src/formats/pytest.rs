@@ -2,18 +2,16 @@
 //! both are put together when the session closes, or when the log ends.
 
 use std::collections::VecDeque;
-use std::sync::LazyLock;
 
 use memchr::{memchr, memrchr};
-use regex::Regex;
 
 use super::doctest::Example;
 use super::place::{Place, extension, is_foreign, python_frame};
+use super::pytest_line::{self, Named};
 use super::{Claim, Format};
 use crate::findings::{Draft, Findings, Outcome, Totals};
 use crate::hash::QuickMap;
 use crate::line::Line;
-use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
@@ -42,6 +40,8 @@ pub(super) struct Pytest {
     unnamed: QuickMap<String, VecDeque<usize>>,
     /// Results were printed test by test, so the summary would repeat them.
     inline: bool,
+    /// The ids of tests that failed, as they were printed test by test, each by its name without a file.
+    failed_inline: QuickMap<String, VecDeque<String>>,
 }
 
 /// Failures that are counted only. Each may be told twice: by a section, and by the summary.
@@ -60,27 +60,16 @@ enum Section {
     Summary,
 }
 
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^=*\s?(?:\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)(?:, )?)+ in [\d.]+s",
-    )
-});
-static COUNT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|xfailed|xpassed|errors?)"));
-static INLINE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:\[gw\d+\] \[ *\d+%\] (?P<before>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) )?(?P<id>\S+\.py::.+?)(?: (?P<after>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?)?$",
-    )
-});
 impl Format for Pytest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
-        if let Some(title) = title(text, b'=') {
-            return self.section(title, line, findings);
-        }
-        if text.ends_with(['s', '=', ')']) && text.contains(" in ") && TOTALS.is_match(text) {
-            self.close(text, findings);
+        if let Some(totals) = pytest_line::totals(text) {
+            self.end_draft();
+            self.close(totals, findings);
             return Claim::Noise;
+        }
+        if let Some(title) = title(text, b'=') {
+            return self.section(title, findings);
         }
         match self.section {
             Section::Failures => self.failure(line, findings),
@@ -101,20 +90,16 @@ impl Format for Pytest {
 
 impl Pytest {
     /// A line `===== title =====`.
-    fn section(&mut self, title: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn section(&mut self, title: &str, findings: &mut Findings) -> Claim {
         self.end_draft();
         let section = match title {
             "test session starts" => {
                 self.flush(findings);
-                findings.runs.begin(TOOL);
+                findings.runs.begin_session(TOOL);
                 Section::Progress
             }
             "FAILURES" | "ERRORS" => Section::Failures,
             "short test summary info" => Section::Summary,
-            _ if TOTALS.is_match(line.text) => {
-                self.close(line.text, findings);
-                return Claim::Noise;
-            }
             _ if self.section == Section::Outside => return Claim::Foreign,
             _ => Section::Progress,
         };
@@ -124,22 +109,23 @@ impl Pytest {
     }
 
     fn progress(&mut self, text: &str, findings: &mut Findings) -> Claim {
-        let candidate = text.contains(".py::");
-        let Some(result) = candidate.then(|| INLINE.captures(text)).flatten() else {
-            let dots = text.contains(".py ") || text.trim_end().ends_with("%]");
+        let candidate = text.contains("::");
+        let Some((id, word)) = candidate.then(|| pytest_line::result(text)).flatten() else {
+            let dots =
+                text.contains(".py ") || text.contains(".py::") || text.trim_end().ends_with("%]");
             return if dots { Claim::Noise } else { Claim::Foreign };
         };
-        let Some(word) = result.name("before").or_else(|| result.name("after")) else {
-            return Claim::Noise;
-        };
-        self.inline = true;
-        match word.as_str() {
-            "PASSED" | "XPASS" => findings
-                .runs
-                .test(TOOL, Outcome::Passed, Some(&result["id"])),
-            "SKIPPED" | "XFAIL" => findings
-                .runs
-                .test(TOOL, Outcome::Skipped, Some(&result["id"])),
+        if !self.inline {
+            self.inline = true;
+            findings.runs.mode(TOOL, "verbose");
+        }
+        match word {
+            "PASSED" | "XPASS" => findings.runs.test(TOOL, Outcome::Passed, Some(id)),
+            "SKIPPED" | "XFAIL" => findings.runs.test(TOOL, Outcome::Skipped, Some(id)),
+            _ if self.failed_inline.len() < PENDING => {
+                let ids = self.failed_inline.entry(pytest_line::short_name(id));
+                ids.or_default().push_back(id.to_owned());
+            }
             _ => {}
         }
         Claim::Noise
@@ -173,6 +159,7 @@ impl Pytest {
         }
         if text.starts_with("$ ") || text.starts_with("make") {
             self.flush(findings);
+            findings.runs.end_session(TOOL);
             self.section = Section::Outside;
             return Claim::Foreign;
         }
@@ -237,16 +224,24 @@ impl Pytest {
 
     /// `FAILED a.py::test_b - AssertionError: …`
     fn summary(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+        let heads_section = |short: &str| self.unnamed.get(short).is_some_and(|it| !it.is_empty());
+        if line.text.contains("SUBFAIL")
+            && let Some(named) = pytest_line::subtest(line.text, heads_section)
+        {
+            self.name(named, line);
+            return Claim::Evidence;
+        }
         let Some((word, rest)) = line.text.split_once(' ') else {
             return Claim::Foreign;
         };
         match word {
             "FAILED" | "ERROR" => {
-                let (id, message) = split_id(rest);
-                self.name(id, message, line);
+                let named = pytest_line::failed(rest, heads_section);
+                self.name(named, line);
                 Claim::Evidence
             }
             "PASSED" if !self.inline => {
+                findings.runs.mode(TOOL, "summary");
                 findings.runs.test(TOOL, Outcome::Passed, Some(rest.trim()));
                 Claim::Noise
             }
@@ -256,23 +251,20 @@ impl Pytest {
     }
 
     /// Gives a pending failure its full id, or records one that was not shown.
-    fn name(&mut self, id: &str, message: Option<&str>, line: &Line<'_>) {
-        let short = id
-            .split_once("::")
-            .map_or(id, |(_, name)| name)
-            .replace("::", ".");
-        let index = self.unnamed.get_mut(&short).and_then(VecDeque::pop_front);
+    fn name(&mut self, named: Named<'_>, line: &Line<'_>) {
+        let index = self.unnamed.get_mut(&named.short);
+        let index = index.and_then(VecDeque::pop_front);
         if let Some(draft) = index.and_then(|index| self.pending.get_mut(index)) {
-            draft.failure.id = Some(id.to_owned());
+            draft.failure.id = Some(named.id);
             return;
         }
         if self.pending.len() < PENDING {
             let mut draft = Draft::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id.to_owned());
-            if let Some((file, _)) = id.split_once("::") {
+            if let Some((file, _)) = named.id.split_once("::") {
                 draft.place(file, None, None);
             }
-            draft.message(message.unwrap_or_default());
+            draft.failure.id = Some(named.id);
+            draft.message(named.message.unwrap_or_default());
             self.pending.push(draft);
         } else {
             self.beyond.named += 1;
@@ -291,18 +283,9 @@ impl Pytest {
         self.pending.push(draft);
     }
 
-    fn close(&mut self, text: &str, findings: &mut Findings) {
+    fn close(&mut self, totals: Totals, findings: &mut Findings) {
         findings.tool(TOOL);
         self.flush(findings);
-        let mut totals = Totals::default();
-        for count in COUNT.captures_iter(text) {
-            let number: u64 = count[1].parse().unwrap_or(0);
-            match &count[2] {
-                "failed" | "error" | "errors" => totals.failed += number,
-                "passed" | "xpassed" => totals.passed += number,
-                _ => totals.skipped += number,
-            }
-        }
         findings.runs.close(TOOL, totals);
         self.section = Section::Outside;
         self.inline = false;
@@ -311,9 +294,16 @@ impl Pytest {
     fn flush(&mut self, findings: &mut Findings) {
         self.end_draft();
         self.unnamed.clear();
-        for draft in self.pending.drain(..) {
+        for mut draft in self.pending.drain(..) {
+            // Without a summary, the section names the test without its file.
+            let ids = draft.failure.id.as_ref();
+            let ids = ids.and_then(|short| self.failed_inline.get_mut(short));
+            if let Some(id) = ids.and_then(VecDeque::pop_front) {
+                draft.failure.id = Some(id);
+            }
             findings.add_test(TOOL, draft);
         }
+        self.failed_inline.clear();
         let Beyond { sections, named } = std::mem::take(&mut self.beyond);
         findings.count(TOOL, sections.max(named));
     }
@@ -369,16 +359,4 @@ fn is_exception(text: &str) -> bool {
     let name = text.split_once(": ").map_or(text, |(name, _)| name);
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     name.bytes().all(is_part) && ENDS.iter().any(|end| name.ends_with(end))
-}
-
-/// Parameters in brackets may hold ` - `, too.
-fn split_id(text: &str) -> (&str, Option<&str>) {
-    let from = match (text.find('['), text.rfind(']')) {
-        (Some(open), Some(close)) if open < close && !text[..open].contains(" - ") => close,
-        _ => 0,
-    };
-    match text[from..].find(" - ") {
-        Some(at) => (text[..from + at].trim_end(), Some(&text[from + at + 3..])),
-        None => (text.trim_end(), None),
-    }
 }

@@ -137,12 +137,12 @@ pub(super) static TABLE: &[Row] = &[
     ),
     row::<node_test::NodeTest>(
         "node_test",
-        &["test at ", "ℹ", "✔", "✖", "﹣"],
+        &["test at ", "ℹ", "✔", "✖", "﹣", "▶"],
         Signals::CROSS.with(Signals::TICK),
     ),
     row::<tap::Tap>(
         "tap",
-        &["TAP version", "ok", "not ok", "1.."],
+        &["TAP version", "ok", "not ok", "1..", "Bail out!"],
         Signals::NONE,
     ),
     row::<prove::Prove>(
@@ -155,7 +155,7 @@ pub(super) static TABLE: &[Row] = &[
         ],
         Signals::PLACE.with(Signals::FAIL).with(Signals::ERROR),
     ),
-    row::<ava::Ava>("ava", &["✘", "Uncaught exception"], Signals::NONE),
+    row::<ava::Ava>("ava", &["✘", "─", "Uncaught exception"], Signals::NONE),
     row::<karma::Karma>(
         "karma",
         &[
@@ -307,7 +307,11 @@ pub(super) static TABLE: &[Row] = &[
     row::<tsc::Tsc>("tsc", &[], Signals::ERROR).one_liners(),
     row::<grouped::Grouped>("grouped", &[], Signals::PLACE).one_liners(),
     row::<diagnostic::Diagnostic>("diagnostic", &[], Signals::PLACE).one_liners(),
-    row::<ctest::CTest>("ctest", &["0"], Signals::NONE),
+    row::<ctest::CTest>(
+        "ctest",
+        &["0", "Test project ", "Start ", "No tests were"],
+        Signals::NONE,
+    ),
     // Last, to drop what the others said.
     row::<github::GitHub>("github", &["::"], Signals::NONE),
 ];

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::place::{colon_frame, is_foreign};
+use super::tap_comment::{comment_of, description, is_total};
 use super::{Claim, Format, prove};
 use crate::findings::{Draft, Findings, Outcome, Runs};
 use crate::line::Line;
@@ -14,6 +15,9 @@ use crate::record::{FailureKind, Source};
 const TOOL: &str = "tap";
 /// How deep groups may be nested.
 const GROUPS: usize = 64;
+
+/// How many failures are held back until a plan shows that the output is TAP.
+const EARLY: usize = 100;
 
 /// Reads TAP, versions 12 to 14.
 #[derive(Debug, Default)]
@@ -29,8 +33,25 @@ pub(super) struct Tap {
     has_plan: bool,
     /// Results that were read before a version or a plan.
     early: Runs,
+    /// Failures without numbers among them.
+    early_failures: Vec<Draft>,
+    count: Count,
     /// The points have numbers, so that a bare `ok` belongs to another tool.
     numbered: bool,
+}
+
+/// What the plans state, and what was read. Groups of tests have plans of their own, which are not counted.
+#[derive(Debug, Default)]
+struct Count {
+    planned: Option<u64>,
+    points: u64,
+    bailed_out: bool,
+}
+
+impl Count {
+    fn is_complete(&self) -> bool {
+        !self.bailed_out && self.planned == Some(self.points)
+    }
 }
 
 /// The YAML block below a failure.
@@ -56,24 +77,34 @@ enum Block {
 }
 
 static POINT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?: # time=[\d.]+m?s)?(?P<directive> # (?i:skip|todo).*)?(?P<group> \{)?$",
-    )
+    pattern(r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?P<group> \{)?$")
 });
-static PLAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^1\.\.(?:\d+\s*(?:#.*)?|0\s.*)$"));
+static PLAN: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$"));
 static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^TAP version \d+"));
 
 impl Format for Tap {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
         let text = line.text;
         let is_version = text.starts_with("TAP version") && VERSION.is_match(text);
-        if is_version || text.starts_with("1..") && PLAN.is_match(text) {
-            if !self.has_plan {
-                findings.tool(TOOL);
-                findings.runs.absorb(std::mem::take(&mut self.early));
-                (self.begun, self.has_plan) = (true, true);
+        let plan = (text.starts_with("1.."))
+            .then(|| PLAN.captures(text))
+            .flatten();
+        if is_version || plan.is_some() {
+            if !self.has_plan && !findings.runs.is_inner(TOOL) {
+                self.recognise(findings);
+            }
+            if let Some(plan) = plan {
+                let count = plan.name("count");
+                let count = count.map_or(Some(0), |count| count.as_str().parse().ok());
+                let planned = self.count.planned.unwrap_or_default();
+                self.count.planned = Some(planned.saturating_add(count.unwrap_or(u64::MAX)));
             }
             return Claim::Noise;
+        }
+        if text.starts_with("Bail out!") {
+            self.count.bailed_out = true;
+            return Claim::Foreign;
         }
         let head = if self.begun { line.body() } else { text };
         let point = (head.starts_with("not ok") || head.starts_with("ok"))
@@ -91,13 +122,25 @@ impl Format for Tap {
 
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
-        if self.has_plan {
+        if self.has_plan && self.count.is_complete() {
             findings.runs.close_as_seen(TOOL);
         }
+        *self = Self::default();
     }
 }
 
 impl Tap {
+    /// This is TAP, and what was read before it is, too.
+    fn recognise(&mut self, findings: &mut Findings) {
+        findings.tool(TOOL);
+        findings.runs.begin(TOOL);
+        findings.runs.absorb(std::mem::take(&mut self.early));
+        for draft in self.early_failures.drain(..) {
+            findings.add(draft.found());
+        }
+        (self.begun, self.has_plan) = (true, true);
+    }
+
     fn point(
         &mut self,
         point: &regex::Captures<'_>,
@@ -105,6 +148,12 @@ impl Tap {
         findings: &mut Findings,
     ) -> Claim {
         let numbered = point.name("number").is_some();
+        let (id, is_directive) = description(&point["id"]);
+        let outcome = match (point.name("not"), is_directive) {
+            (_, true) => Outcome::Skipped,
+            (None, false) => Outcome::Passed,
+            (Some(_), false) => Outcome::Failed,
+        };
         let bare = !numbered && point["id"].trim().is_empty();
         if bare && self.numbered {
             return Claim::Foreign;
@@ -112,15 +161,19 @@ impl Tap {
         if !self.begun && !numbered {
             // A plan may follow. Go's `ok  package` is aligned by more than one space.
             if !point["id"].starts_with(char::is_whitespace) {
-                let id = if bare { line.body() } else { &point["id"] };
-                self.result(outcome(point), id, findings);
+                let id = if id.is_empty() { line.body() } else { id };
+                self.count.points += 1;
+                self.result(outcome, id, findings);
+                if outcome == Outcome::Failed && self.early_failures.len() < EARLY {
+                    self.early_failures.push(draft_of(id, line));
+                }
             }
             return Claim::Foreign;
         }
         self.numbered |= numbered;
         self.close(findings);
         self.begun = true;
-        let id = point["id"].trim();
+        self.count.points += u64::from(line.indent() == 0);
         let id = if id.is_empty() { line.body() } else { id };
         self.groups.retain(|(indent, _)| *indent < line.indent());
         if point.name("group").is_some() {
@@ -133,18 +186,15 @@ impl Tap {
         let path = self.groups.iter().map(|(_, group)| group.as_str());
         let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
         let id = id.as_str();
-        if outcome(point) != Outcome::Failed {
-            self.result(outcome(point), id, findings);
+        if outcome != Outcome::Failed {
+            self.result(outcome, id, findings);
             return Claim::Noise;
         }
         if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
             // Test::More explained it, on standard error.
             return Claim::Chaff;
         }
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
-        draft.failure.source = Source::Structured;
-        draft.failure.id = Some(id.to_owned());
-        self.draft = Some(draft);
+        self.draft = Some(draft_of(id, line));
         self.block = Block::Other;
         self.yaml = Yaml::Before;
         Claim::Evidence
@@ -217,15 +267,11 @@ impl Tap {
     }
 }
 
-/// What a test point says of its test.
-fn outcome(point: &regex::Captures<'_>) -> Outcome {
-    if point.name("directive").is_some() {
-        Outcome::Skipped
-    } else if point.name("not").is_none() {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    }
+fn draft_of(id: &str, line: &Line<'_>) -> Draft {
+    let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    draft.failure.source = Source::Structured;
+    draft.failure.id = Some(id.to_owned());
+    draft
 }
 
 /// `key: value`, or `key:` with its value in the lines below.
@@ -307,36 +353,5 @@ fn plain(draft: &mut Draft, line: &Line<'_>) {
         }
         None if draft.failure.file.is_none() => draft.message(line.body()),
         None => {}
-    }
-}
-
-/// `# tests 4`, as runners close with.
-fn is_total(comment: &str) -> bool {
-    let mut words = comment.split_whitespace();
-    let known = [
-        "tests",
-        "pass",
-        "fail",
-        "skip",
-        "skipped",
-        "todo",
-        "suites",
-        "cancelled",
-    ];
-    words.next().is_some_and(|word| known.contains(&word))
-        && words
-            .next()
-            .is_some_and(|count| count.parse::<u64>().is_ok())
-        && words.next().is_none()
-}
-
-/// Perl's `#   at t/a.t line 3.`, or a word about the failure.
-fn comment_of(draft: &mut Draft, comment: &str) {
-    let place = comment
-        .strip_prefix("at ")
-        .and_then(|rest| rest.trim_end_matches('.').rsplit_once(" line "));
-    match place {
-        Some((file, line)) => draft.place(file, line.parse().ok(), None),
-        None => draft.message(comment),
     }
 }

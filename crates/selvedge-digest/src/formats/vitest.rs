@@ -37,7 +37,7 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^\s*(?:✓|√|❯|×|↓) (?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b")
 });
 static RESULT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+\d+ ?m?s)?$"));
+    LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$"));
 
 impl Format for Vitest {
     fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {

@@ -7,6 +7,7 @@
 )]
 
 mod budget;
+mod comparable;
 mod contract;
 mod formats;
 mod promises;

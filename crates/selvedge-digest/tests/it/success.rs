@@ -98,7 +98,7 @@ fn output_is_tap_only_with_a_version_or_a_plan() {
         assert_eq!(tests(text), None, "{text}");
     }
     let some = [
-        "TAP version 14\nok 1 - a\nok 2 - b\n",
+        "TAP version 14\nok 1 - a\nok 2 - b\n1..2\n",
         "1..2\nok 1 - a\nok 2 - b\n",
         "ok 1 - a\nok 2 - b\n1..2\n",
         "ok - a\nok - b\n1..2 # done\n",

@@ -155,6 +155,7 @@ impl Report for Jest {
             self.add(draft, findings);
         }
         if complete {
+            findings.runs.mode(self.tool, "report");
             findings.runs.close_as_seen(self.tool);
         }
     }

@@ -44,7 +44,10 @@ impl Report for Libtest {
             return Told::Never;
         };
         match (event.of.as_str(), event.what.as_str()) {
-            ("suite", "started") => findings.runs.begin(TOOL),
+            ("suite", "started") => {
+                findings.runs.begin(TOOL);
+                findings.runs.mode(TOOL, "report");
+            }
             ("suite", "ok" | "failed") => {
                 let (passed, failed, skipped) = (event.passed, event.failed, event.ignored);
                 findings.runs.close(

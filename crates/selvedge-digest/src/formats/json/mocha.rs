@@ -45,6 +45,7 @@ impl Report for Mocha {
             self.known = true;
             findings.tool(TOOL);
             findings.runs.begin(TOOL);
+            findings.runs.mode(TOOL, "report");
             return Told::Known;
         }
         let outcome = match key {

@@ -76,6 +76,7 @@ impl Report for RSpec {
 
     fn end(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
         if complete && self.summed_up {
+            findings.runs.mode(TOOL, "report");
             findings.runs.close_as_seen(TOOL);
         }
     }

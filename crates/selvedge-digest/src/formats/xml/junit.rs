@@ -76,6 +76,7 @@ impl Report for Junit {
                 findings.tool(TOOL);
                 if self.suites.is_empty() {
                     findings.runs.begin(TOOL);
+                    findings.runs.mode(TOOL, "report");
                 }
                 self.suites.push(suite(tag));
                 Element::Suite

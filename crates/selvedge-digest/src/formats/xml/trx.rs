@@ -45,6 +45,7 @@ impl Report for Trx {
             "TestRun" => {
                 findings.tool(TOOL);
                 findings.runs.begin(TOOL);
+                findings.runs.mode(TOOL, "report");
             }
             "UnitTestResult" => self.results.push(Told {
                 test: get("testId"),

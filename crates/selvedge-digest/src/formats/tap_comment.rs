@@ -1,0 +1,58 @@
+//! What stands behind a `#` in TAP: directives, durations, totals, and words about a failure.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::findings::Draft;
+use crate::pattern::pattern;
+
+/// How long a test took, behind its name.
+static DURATION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$"));
+
+/// What describes a test: its name without its duration, and whether a directive behind it excuses the test.
+pub(super) fn description(text: &str) -> (&str, bool) {
+    let directive = text.match_indices('#').map(|(at, _)| at).find(|at| {
+        let (before, after) = text.split_at(*at);
+        let word = after.trim_start_matches('#').trim_start();
+        let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next();
+        let word = word.unwrap_or_default().to_ascii_lowercase();
+        let is_apart = before.is_empty() || before.ends_with(char::is_whitespace);
+        is_apart && (word.starts_with("skip") || word == "todo")
+    });
+    let name = directive.map_or(text, |at| &text[..at]).trim();
+    let name = DURATION.find(name).map_or(name, |it| &name[..it.start()]);
+    (name, directive.is_some())
+}
+
+/// `# tests 4`, as runners close with.
+pub(super) fn is_total(comment: &str) -> bool {
+    let mut words = comment.split_whitespace();
+    let known = [
+        "tests",
+        "pass",
+        "fail",
+        "skip",
+        "skipped",
+        "todo",
+        "suites",
+        "cancelled",
+    ];
+    words.next().is_some_and(|word| known.contains(&word))
+        && words
+            .next()
+            .is_some_and(|count| count.parse::<u64>().is_ok())
+        && words.next().is_none()
+}
+
+/// Perl's `#   at t/a.t line 3.`, or a word about the failure.
+pub(super) fn comment_of(draft: &mut Draft, comment: &str) {
+    let place = comment
+        .strip_prefix("at ")
+        .and_then(|rest| rest.trim_end_matches('.').rsplit_once(" line "));
+    match place {
+        Some((file, line)) => draft.place(file, line.parse().ok(), None),
+        None => draft.message(comment),
+    }
+}
