@@ -96,20 +96,28 @@ struct Difference {
     gone: Vec<String>,
 }
 
-/// Compares by name, where the runner names every test. A `MachineReport` as evidence names every test that
-/// was executed: then no package is named instead of its tests.
+/// Compares by name, where the same readers in the same mode name every test of both runs; numbers decide
+/// elsewhere. A `MachineReport` as evidence names every test that was executed: then no package is named
+/// instead of its tests.
 fn compare_ids(
     before: &TestSummary,
     now: &TestSummary,
     evidence: Option<Evidence>,
     task: &str,
 ) -> Option<Difference> {
+    if !before.has_same_readers(now) {
+        return None;
+    }
     if are_packages(before, now, evidence) {
         // A package that passed must pass again. One that failed had its failed tests named, which are not
         // named when they pass.
         let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
         let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
         return whole.then(|| difference(&then, &now_ids, now, task));
+    }
+    if !now.names_all() {
+        // A test that is skipped cannot be told from one that is gone.
+        return None;
     }
     let (mut then, now_ids) = (executed_ids(before)?, executed_ids(now)?);
     forget_stand_ins(&mut then, before, &now_ids);
@@ -177,11 +185,8 @@ fn describe(tests: Vec<String>, verb: &str) -> Option<TestRegression> {
 /// The ids of all tests that ran to a result, where the runner named every one of them.
 pub(super) fn executed_ids(tests: &TestSummary) -> Option<BTreeSet<String>> {
     let lists = [&tests.passed_ids, &tests.failed_ids];
-    let whole = lists.iter().all(|list| list.is_whole());
-    // A list shorter than the count is one that the runner prints only a part of.
-    let listed = u64::try_from(lists.iter().map(|list| list.ids.len()).sum::<usize>());
-    let complete = whole && listed.is_ok_and(|listed| listed >= tests.executed);
-    complete.then(|| lists.into_iter().flat_map(ids).collect())
+    let every = tests.names_executed();
+    every.then(|| lists.into_iter().flat_map(ids).collect())
 }
 
 /// The ids of a list in a form that does not change when lines move.
@@ -273,6 +278,7 @@ mod tests {
     fn a_file_that_loads_now_is_told_by_its_tests() {
         let then = |passed: &[&str], failed: &[&str]| TestSummary {
             executed: (passed.len() + failed.len()) as u64,
+            failed: failed.len() as u64,
             failed_ids: tests(failed, &[]).passed_ids,
             ..tests(passed, &[])
         };
@@ -324,6 +330,43 @@ mod tests {
             by_package(&["example.com/shop"], &[]),
         );
         assert!(find_missing(&named, Some(&silent), report, "").is_some());
+    }
+
+    #[test]
+    fn ids_are_compared_only_where_the_same_reader_names_every_test() {
+        use selvedge_digest::TestReader;
+        let read = |name: &str, mode: &str, passed: &[&str]| TestSummary {
+            readers: vec![TestReader {
+                name: name.to_owned(),
+                mode: mode.to_owned(),
+                names_passed: true,
+                names_failed: true,
+                names_skipped: true,
+            }],
+            ..tests(passed, &[])
+        };
+        let before = read("pytest", "verbose", &["t.py::a", "t.py::b"]);
+        let missing = |now: &TestSummary| find_missing(&before, Some(now), None, "");
+        let named = missing(&read("pytest", "verbose", &["t.py::a", "t.py::c"])).unwrap();
+        assert_eq!(named.tests, ["t.py::b"]);
+        let others = [
+            read("pytest", "text", &["x", "y"]),
+            read("junit", "report", &["t.a", "t.b"]),
+            tests(&["x", "y"], &[]),
+        ];
+        for now in others {
+            assert_eq!(missing(&now), None, "{now:?}");
+            let fewer = TestSummary { executed: 1, ..now };
+            let why = missing(&fewer).unwrap();
+            assert!(why.tests.is_empty(), "{why:?}");
+            assert!(why.reason.contains("executed 1 tests"), "{why:?}");
+        }
+        // One skipped test has no name: it may be the one that is not listed any more.
+        let mut unnamed = read("pytest", "verbose", &["t.py::a", "t.py::c"]);
+        unnamed.readers[0].names_skipped = false;
+        assert_eq!(missing(&unnamed), None);
+        unnamed.skipped = 1;
+        assert!(find_contradiction(&before, Some(&unnamed), None, "").is_some());
     }
 
     #[test]

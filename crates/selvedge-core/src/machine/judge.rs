@@ -57,7 +57,7 @@ fn hold_to(
     hold_to_floor(before, task, check);
     mark_preexisting(before, check);
     if known_failures == KnownFailures::Tolerate {
-        tolerate(check);
+        tolerate(before, check);
     }
     note_missing_tests(before, task, check);
     compare_tests(before, check);
@@ -150,11 +150,22 @@ fn weaker(before: &CheckReport, now: &CheckReport) -> Option<TestRegression> {
     })
 }
 
+/// Whether the ids of failed tests can be compared: both runs name all of them, in the same way.
+fn has_comparable_failures(before: &CheckReport, check: &CheckReport) -> bool {
+    let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
+        return false;
+    };
+    then.has_same_readers(now) && then.names_failed() && now.names_failed()
+}
+
 /// Which tests failed before and pass now, and which fail still.
 fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
         return;
     };
+    if !has_comparable_failures(before, check) {
+        return;
+    }
     let failed_before: BTreeSet<String> = floors::ids(&then.failed_ids).collect();
     let failed_now: BTreeSet<String> = floors::ids(&now.failed_ids).collect();
     let passed_now: BTreeSet<String> = floors::ids(&now.passed_ids).collect();
@@ -177,13 +188,12 @@ fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
 }
 
 /// Excuses a check that fails by nothing but tests that failed before, each known by its id.
-fn tolerate(check: &mut CheckReport) {
+fn tolerate(before: &CheckReport, check: &mut CheckReport) {
     let Some(tests) = &check.tests else { return };
     let by_tests_alone = check.marks.preexisting
         && tests.complete
-        && tests.failed_ids.is_whole()
         && tests.failed > 0
-        && u64::try_from(tests.failed_ids.ids.len()).is_ok_and(|named| named >= tests.failed);
+        && has_comparable_failures(before, check);
     if by_tests_alone {
         let count = tests.failed;
         check.status = CheckStatus::Pass;

@@ -85,6 +85,38 @@ fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
 }
 
 #[test]
+fn tests_that_were_read_in_different_modes_are_not_compared() {
+    use selvedge_digest::TestReader;
+    let read = |mode: &str, mut check: CheckReport| {
+        let reader = TestReader {
+            name: "pytest".to_owned(),
+            mode: mode.to_owned(),
+            names_passed: true,
+            names_failed: true,
+            names_skipped: true,
+        };
+        check.tests.as_mut().unwrap().readers = vec![reader];
+        check
+    };
+    let before = read("verbose", check(Fail, &["t.py::a"], &["t.py::b", "c"]));
+    let run = run(before, KnownFailures::Block);
+    let compare = |mode: &str| {
+        let now = read(mode, check(Fail, &["t.py::a", "t.py::b"], &["c"]));
+        let check = judged(&run, now).checks.remove(0);
+        (check.fixed_tests, check.preexisting_tests)
+    };
+    assert_eq!(
+        compare("verbose"),
+        (vec!["t.py::b".into()], vec!["c".into()])
+    );
+    assert_eq!(compare("text"), (Vec::new(), Vec::new()));
+    let mut uncounted = read("verbose", check(Pass, &["t.py::a", "t.py::b", "c"], &[]));
+    uncounted.tests.as_mut().unwrap().readers[0].names_failed = false;
+    let check = judged(&run, uncounted).checks.remove(0);
+    assert!(check.fixed_tests.is_empty() && check.marks.fixed);
+}
+
+#[test]
 fn known_failures_are_tolerated_by_their_ids_alone() {
     let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Tolerate);
     let failure = |id: &str| selvedge_digest::Failure {

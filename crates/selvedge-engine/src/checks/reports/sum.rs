@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use selvedge_digest::{TestIds, TestSummary};
+use selvedge_digest::{TestIds, TestReader, TestSummary};
 
 use super::{READ_BYTES, Told, read};
 
@@ -37,6 +37,17 @@ fn add(all: &mut TestSummary, more: TestSummary) {
     join(&mut all.passed_ids, more.passed_ids);
     join(&mut all.failed_ids, more.failed_ids);
     join(&mut all.skipped_ids, more.skipped_ids);
+    for reader in more.readers {
+        let is_same = |it: &&mut TestReader| it.name == reader.name && it.mode == reader.mode;
+        match all.readers.iter_mut().find(is_same) {
+            Some(known) => {
+                known.names_passed &= reader.names_passed;
+                known.names_failed &= reader.names_failed;
+                known.names_skipped &= reader.names_skipped;
+            }
+            None => all.readers.push(reader),
+        }
+    }
 }
 
 fn join(all: &mut TestIds, more: TestIds) {
