@@ -60,7 +60,13 @@ fn word(text: &str) -> Option<usize> {
     if upper + lower == 0 {
         return None;
     }
-    Some(lead + upper + lower + contraction(&letters[upper + lower..]))
+    // Without small letters, the word ends behind its last letter that has no case, if it has one.
+    let caseless = letters[..upper].char_indices().rfind(|(_, c)| is_lower(*c));
+    let end = match caseless {
+        Some((at, c)) if lower == 0 => at + c.len_utf8(),
+        _ => upper + lower,
+    };
+    Some(lead + end + contraction(&letters[end..]))
 }
 
 fn contraction(text: &str) -> usize {
@@ -110,4 +116,20 @@ fn space(text: &str) -> Option<usize> {
     }
     let last = text[..white].chars().next_back().map_or(0, char::len_utf8);
     Some(if white > last { white - last } else { white })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_capitals_and_caseless_letters() {
+        for (text, pieces) in [
+            ("𞺣Ⴭ\r", &["𞺣", "Ⴭ", "\r"][..]),
+            ("AB漢C漢DE", &["AB漢C漢", "DE"]),
+            ("HTTPServer's API", &["HTTPServer's", " API"]),
+        ] {
+            assert_eq!(Pieces::new(text).collect::<Vec<_>>(), pieces, "{text}");
+        }
+    }
 }
