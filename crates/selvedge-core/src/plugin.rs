@@ -76,7 +76,7 @@ pub fn parse(bytes: &[u8]) -> Result<PluginReport, Unusable> {
     }
 }
 
-/// Names of fields, in lower-case letters, whose value says whether all is well.
+/// Fields, in lower case, whose value is a verdict.
 const VERDICTS: [&str; 14] = [
     "conclusion",
     "ok",
@@ -94,7 +94,7 @@ const VERDICTS: [&str; 14] = [
     "verified",
 ];
 
-/// Names of fields that say what failed, unless they are empty.
+/// Fields that list failures, unless they are empty.
 const FAILURE_FIELDS: [&str; 21] = [
     "error",
     "errored",
@@ -160,7 +160,7 @@ fn find_unknown(report: &PluginReport, is_meant: impl Fn(&str, &Value) -> bool) 
     Some(format!("`{name}` is {value}"))
 }
 
-/// Whether a value says that all is well, where it says either.
+/// Reads a value as a verdict, if it is one.
 fn verdict(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(is_good) => Some(*is_good),

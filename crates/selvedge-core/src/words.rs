@@ -96,7 +96,7 @@ pub fn report_result(report: &Report) -> String {
     format!("{checks}, but tier {} {}", gate.tier, gate_result(gate))
 }
 
-/// What a tier above the checks says, as a verb.
+/// The result of a tier above the checks, as a verb.
 pub fn gate_result(gate: &GateReport) -> &'static str {
     match (gate.passed, &gate.error) {
         (Some(true), _) => "agrees",

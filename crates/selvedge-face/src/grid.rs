@@ -121,7 +121,7 @@ impl Cell {
         }
     }
 
-    /// Of what a tier above the checks said.
+    /// From a tier above the checks.
     pub fn of_gate(gate: &GateReport) -> Self {
         let (class, sign) = match (gate.passed, &gate.error) {
             (Some(true), _) => ("pass", "✓"),

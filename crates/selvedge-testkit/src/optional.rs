@@ -1,9 +1,9 @@
-//! Programs that a test may need and a machine may lack. On a developer's machine such a test says that
-//! it is skipped; in CI (`CI=true`) it fails, so that nothing goes untested by accident.
+//! Optional programs of tests. Without them a test is skipped with a message on a developer's machine and
+//! fails in CI (`CI=true`), so that nothing is left untested by accident.
 
 use std::io::Write;
 
-/// Whether a test can go on: `found` says why not. Skipping is reported on standard error past the test
+/// Whether a test can go on; the error of `found` is the reason if not. Skipping is reported on standard error past the test
 /// runner's capture, so that a passing run still shows what it left out.
 #[track_caller]
 pub fn is_available<T, E: std::fmt::Display>(program: &str, found: &Result<T, E>) -> bool {

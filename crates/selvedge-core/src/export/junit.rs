@@ -213,7 +213,7 @@ fn outcome(account: &Account<'_>, notes: &str) -> Option<Case> {
     })
 }
 
-/// What a reader has to know beside the verdict: that the work is empty, files that nothing can restore.
+/// Remarks beside the verdict: unchanged work, and deleted files that cannot be restored.
 fn notes(account: &Account<'_>) -> String {
     let unchanged = account.unchanged == Some(true);
     let reason = &account.verdict.reason;

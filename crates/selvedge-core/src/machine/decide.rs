@@ -216,7 +216,7 @@ fn pending_restore(run: &Run, effect: EffectId) -> Result<TreeId, IllegalInput> 
     }
 }
 
-/// How people are told that an agent's work is empty.
+/// The sentence that marks a run whose agent changed no files.
 pub(crate) const UNCHANGED: &str = "the agent changed no files";
 
 impl Run {

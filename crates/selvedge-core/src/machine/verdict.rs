@@ -105,7 +105,7 @@ fn next_tier(run: &Run, report: &Report) -> Option<u8> {
     judging.tiers.iter().copied().find(|tier| !asked(tier))
 }
 
-/// A tier that said neither yes nor no. Where judges were stopped because the run had used up a cap, that is
+/// A tier without a verdict. Where judges were stopped because the run had used up a cap, that is
 /// the reason.
 fn undecided(run: &Run, gate: &GateReport) -> Verdict {
     let tier = gate.tier;

@@ -317,8 +317,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds what a tier above the checks said. A report of work that it rejects is no pass, whatever the checks
-    /// said.
+    /// Adds the result of a tier above the checks. If the tier rejects the work, the report fails, whatever the
+    /// checks found.
     pub fn add_gate(&mut self, gate: GateReport) {
         if gate.passed == Some(false) {
             self.status = ReportStatus::Fail;

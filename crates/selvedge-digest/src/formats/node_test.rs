@@ -31,7 +31,7 @@ pub(super) struct NodeTest {
     message: bool,
 }
 
-/// The tree of results, until the totals tell whose it is.
+/// The tree of results, held until the totals identify the runner.
 #[derive(Debug, Default)]
 struct Tree {
     /// The groups that are open, and their indentations.

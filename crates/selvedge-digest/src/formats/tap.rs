@@ -29,7 +29,7 @@ pub(super) struct Tap {
     /// What the lines of that block belong to.
     block: Block,
     begun: bool,
-    /// A version or a plan was read. Without one the output is not TAP, whatever it says is ok.
+    /// A version or a plan was read. Without one the output is not TAP.
     has_plan: bool,
     /// Results that were read before a version or a plan.
     early: Runs,

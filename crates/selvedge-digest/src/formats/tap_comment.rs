@@ -1,4 +1,4 @@
-//! What stands behind a `#` in TAP: directives, durations, totals, and words about a failure.
+//! Text after a `#` in TAP: directives, durations, totals, and remarks about a failure.
 
 use std::sync::LazyLock;
 

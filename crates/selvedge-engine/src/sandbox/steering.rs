@@ -9,6 +9,7 @@ mod repository;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use self::entry::{Content, Entry};
@@ -63,10 +64,7 @@ impl Steering {
                 Entry::Folder(_) => entry::remove(&own),
                 other => other.restore(&own),
             };
-            changed.push(match done {
-                Ok(()) => ".git".to_owned(),
-                Err(error) => format!(".git (not restored: {error})"),
-            });
+            changed.push(describe_restore(".git", done));
         }
         let root = repository(&self.workspace).unwrap_or(own);
         let name = |folder: &Path| {
@@ -75,8 +73,8 @@ impl Steering {
         };
         // One that was moved away leaves nothing to obey, but what leads to another in its place does.
         for folder in self.repositories.keys().filter(|it| it.is_symlink()) {
-            let _ = entry::remove(folder);
-            changed.push(name(folder).display().to_string());
+            let done = entry::remove(folder);
+            changed.push(describe_restore(&name(folder).display().to_string(), done));
         }
         let mut all = repositories(&self.workspace);
         let noted = self.repositories.keys().filter(|folder| is_folder(folder));
@@ -150,6 +148,14 @@ fn submodules(folder: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
         } else {
             submodules(&path, deepest - 1, found);
         }
+    }
+}
+
+/// A restored place for the report, with the reason where it could not be restored.
+fn describe_restore(name: &str, done: io::Result<()>) -> String {
+    match done {
+        Ok(()) => name.to_owned(),
+        Err(error) => format!("{name} (not restored: {error})"),
     }
 }
 

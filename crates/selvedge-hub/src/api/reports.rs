@@ -1,4 +1,4 @@
-//! What runs left behind, as it came: reports, journals, files. A result says what was decided since, too.
+//! Reports, journals and files of runs. Results include decisions made since the run ended.
 
 use std::sync::Arc;
 

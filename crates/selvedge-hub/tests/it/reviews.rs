@@ -1,4 +1,4 @@
-//! A person's decision over the REST interface: what it names, who made it, and what the task says then.
+//! Reviews over the REST API: the work that they name, the recorded reviewer, and the task's state afterwards.
 
 use selvedge_core::fleet::{Scope, TaskResult, WorkerMessage};
 use selvedge_core::model::Outcome;

@@ -108,7 +108,7 @@ fn not_awaiting(run_id: RunId, state: &State) -> CliError {
     .hint(format!("`selvedge show {short}` tells how it stands"))
 }
 
-/// Says what is decided on; refused where that is not what the command line names.
+/// Announces the work that is decided on, and refuses it if the command line names other work.
 fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(), CliError> {
     let short = run_id.short();
     target.check(&named(args)).map_err(|stale| {
@@ -128,7 +128,7 @@ pub(super) fn named(args: &ReviewArgs) -> ReviewTarget {
     }
 }
 
-/// Says what is decided on.
+/// Prints the work that is decided on.
 pub(super) fn say(args: &ReviewArgs, whose: &str, target: &ReviewTarget) {
     let verb = if args.accept {
         "accepting"

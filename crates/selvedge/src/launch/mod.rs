@@ -202,8 +202,8 @@ pub(crate) fn lock(
     })
 }
 
-/// Refuses what was decided on a state that is no longer the run's. Every append is held to that state
-/// besides; with the lock held, this says it in time and in words.
+/// Refuses a decision on a state that the run has left. Every append is bound to that state as well; this check,
+/// made with the lock held, gives an early and readable error.
 fn ensure_unchanged(home: &Home, run_id: RunId, seq: u64) -> Result<(), CliError> {
     let summary = home.journal_to_read()?.summary(run_id);
     let summary = summary.map_err(CliError::infrastructure)?;

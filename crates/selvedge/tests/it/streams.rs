@@ -1,11 +1,17 @@
 //! Standard output that cannot be written, or is no longer read.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{Output, TestEnv, is_available};
 
 use crate::stage::{agent, stage};
 
 /// A device whose disk is always full.
 const FULL: &str = "/dev/full";
+
+const CHECK: &str = "grep -q good out";
+
+fn run_with<'a>(agent: &'a str, check: &'a str) -> [&'a str; 6] {
+    ["run", "x", "--agent-cmd", agent, "--check", check]
+}
 
 /// Runs the program with its streams redirected by a shell.
 fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> Output {
@@ -31,20 +37,12 @@ fn full(env: &TestEnv, args: &[&str]) -> Output {
 
 #[test]
 fn a_full_disk_is_an_error_of_every_command() {
-    if !std::path::Path::new(FULL).exists() {
-        eprintln!("skipped: there is no {FULL}");
+    if !is_available(FULL, &std::fs::metadata(FULL)) {
         return;
     }
     let env = stage();
     let agent = agent(&env, "echo good > out; echo done");
-    let run = [
-        "run",
-        "x",
-        "--agent-cmd",
-        &agent,
-        "--check",
-        "grep -q good out",
-    ];
+    let run = run_with(&agent, CHECK);
     env.selvedge(run).run().assert_code(0);
     for args in [
         &["list"][..],
@@ -80,8 +78,7 @@ fn a_full_disk_is_an_error_of_every_command() {
 /// The journal is the truth: the run goes on to its end, and its verdict can be read afterwards.
 #[test]
 fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
-    if !std::path::Path::new(FULL).exists() {
-        eprintln!("skipped: there is no {FULL}");
+    if !is_available(FULL, &std::fs::metadata(FULL)) {
         return;
     }
     for format in ["human", "json", "jsonl"] {
@@ -90,34 +87,15 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
             &env,
             "case \"$SELVEDGE_RUN_NUMBER\" in 1) echo bad ;; *) echo good ;; esac > out",
         );
-        let check = "grep -q good out";
-        let run = [
-            "run",
-            "x",
-            "--agent-cmd",
-            &agent,
-            "--check",
-            check,
-            "--format",
-            format,
-        ];
+        let run = [&run_with(&agent, CHECK)[..], &["--format", format]].concat();
         full(&env, &run).assert_code(9);
-        let told = env.selvedge(["show", "--format", "json"]).run().json();
-        assert_eq!(told["result"]["outcome"], "verified", "{format}");
-        assert_eq!(told["result"]["verification_attempts"], 2, "{format}");
+        let shown = env.selvedge(["show", "--format", "json"]).run().json();
+        assert_eq!(shown["result"]["outcome"], "verified", "{format}");
+        assert_eq!(shown["result"]["verification_attempts"], 2, "{format}");
         // A verdict that is no success keeps its own code.
-        let fails = [
-            "run",
-            "x",
-            "--agent-cmd",
-            &agent,
-            "--check",
-            "false",
-            "--retries",
-            "0",
-        ];
-        full(&env, &[&fails[..], &["--format", format]].concat()).assert_code(1);
-        // Progress that nobody can be shown takes nothing from the verdict.
+        let more = ["--retries", "0", "--format", format];
+        full(&env, &[&run_with(&agent, "false")[..], &more].concat()).assert_code(1);
+        // Progress that cannot be written does not change the verdict.
         redirected(&env, &run, &format!("2> {FULL}")).assert_code(0);
     }
 }
@@ -126,14 +104,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let env = stage();
     let agent = agent(&env, "echo good > out; echo done");
-    let run = [
-        "run",
-        "x",
-        "--agent-cmd",
-        &agent,
-        "--check",
-        "grep -q good out",
-    ];
+    let run = run_with(&agent, CHECK);
     env.selvedge(run).run().assert_code(0);
     for args in [
         &["config", "default"][..],
