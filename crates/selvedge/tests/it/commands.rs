@@ -1,6 +1,6 @@
 //! The commands beside `run`: each says something true, and scripts can read it.
 
-use selvedge_testkit::TestEnv;
+use selvedge_testkit::{TestEnv, is_available};
 
 use crate::stage::{agent, stage};
 
@@ -49,6 +49,10 @@ fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
 
 #[test]
 fn init_writes_checks_that_were_tried_and_run_uses_them() {
+    let make = std::process::Command::new("make").arg("--version").output();
+    if !is_available("make", &make) {
+        return;
+    }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("Makefile", "test:\n\t@echo tested\n\nlint:\n\t@exit 3\n");
     env.repo();
