@@ -6,6 +6,7 @@
 //! `selvedge-engine`; what remembers lives in `selvedge-store`.
 
 pub mod config;
+pub mod crossing;
 pub mod export;
 pub mod fleet;
 pub mod gate;

@@ -15,7 +15,9 @@ use crate::activity::Progress;
 use crate::agents::env::{for_checks, ours};
 use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
-use crate::gates::{BaselineRun, Gate, Place, Remembered, Trees, Verification, verify};
+use crate::gates::{
+    BaselineRun, CrossedTrees, Gate, Place, Remembered, Trees, Verification, settle, verify,
+};
 use crate::process::Supervisor;
 use crate::sandbox::{Steering, held};
 use crate::unkept;
@@ -225,10 +227,6 @@ impl Site {
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
-        if self.workspace.is_some() {
-            // While the agent works; nothing waits for it.
-            drop(tokio::task::spawn_blocking(Protection::prepare));
-        }
         let before = Steering::note(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;
         let outcome = SessionOutcome {
@@ -265,6 +263,13 @@ impl Site {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Baseline, CheckAborted> {
+        let start = self.workspace.as_ref().zip(run.start_tree.as_ref());
+        let composed = match (start, &run.spec.test_base) {
+            (Some((workspace, start)), Some(test_base)) => {
+                Some(compose_base(workspace, start, test_base, run).await?)
+            }
+            _ => None,
+        };
         let baseline = BaselineRun {
             place: Place {
                 workspace: run.spec.workspace.clone(),
@@ -278,13 +283,17 @@ impl Site {
             },
             steps: run.spec.steps(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
-            start: self.workspace.as_ref().zip(run.start_tree.as_ref()),
+            start: start.map(|(workspace, tree)| (workspace, composed.as_ref().unwrap_or(tree))),
             remembered: Remembered::at(
                 self.remembered.clone(),
                 for_checks(self.checks.shown(), &ours()),
             ),
         };
-        baseline.take(progress, cancel).await
+        let taken = baseline.take(progress, cancel).await;
+        if let (Some(_), Some((workspace, start))) = (&composed, start) {
+            settle(workspace, start).await?;
+        }
+        taken
     }
 
     fn verification(&self, run: &Run, run_number: u32, now: Timestamp) -> Verification {
@@ -292,8 +301,9 @@ impl Site {
             .attempt(run_number)
             .and_then(|attempt| attempt.tree.clone());
         let trees = (self.workspace.clone(), judged, run.start_tree.clone());
-        let passed_before =
-            |(index, step): (usize, &Step)| run.baseline_passed(index, step.kind, &step.target);
+        let before = |(index, step): (usize, &Step)| {
+            run.baseline_of(index, step.kind, &step.target).cloned()
+        };
         Verification {
             task_id: run.spec.task_id,
             run_number,
@@ -322,13 +332,10 @@ impl Site {
                 .filter(|_| run.spec.tool_calls),
             task: run.spec.description.clone(),
             began: run.created_at,
-            baseline: run
-                .spec
-                .steps()
-                .iter()
-                .enumerate()
-                .map(passed_before)
-                .collect(),
+            baseline: run.spec.steps().iter().enumerate().map(before).collect(),
+            known_failures: run.spec.known_failures,
+            test_base: run.spec.test_base.clone(),
+            allow: run.spec.allow.clone(),
             rerun_failed: run.spec.rerun_failed,
             last_green: self.last_green(run),
             started_at: now,
@@ -353,9 +360,32 @@ impl Site {
     }
 }
 
+/// The tree that a later subtask of a plan begins from, with the tests that the plan found.
+async fn compose_base(
+    workspace: &Workspace,
+    start: &TreeId,
+    test_base: &TreeId,
+    run: &Run,
+) -> Result<TreeId, CheckAborted> {
+    let trees = Trees {
+        workspace: workspace.clone(),
+        judged: start.clone(),
+        start: start.clone(),
+    };
+    let crossed = CrossedTrees {
+        trees: &trees,
+        test_base: Some(test_base),
+        allow: &run.spec.allow,
+    };
+    let files = crossed.find_files(run.spec.steps()).await?;
+    crossed
+        .compose(format!("{}/base", run.run_id), &files)
+        .await
+}
+
 fn protection(run: &Run) -> Result<Protection, BadGlob> {
     let spec = &run.spec;
-    Protection::new(&spec.protect, &spec.allow, &spec.description)
+    Protection::new(&spec.protect, &spec.allow)
 }
 
 /// No answer when it was stopped: the effect stays pending.

@@ -20,5 +20,5 @@ mod unkept;
 
 pub use drive::{DriveError, Driver, Observer, Stop};
 pub use effects::Site;
-pub use gates::{Gate, Since, Trees, Verification, restore_check_files, verify};
+pub use gates::{Gate, Since, Trees, Verification, verify};
 pub use sink::{Appended, EventSink, SinkError};

@@ -14,6 +14,7 @@ mod language;
 mod position;
 mod rust;
 mod script;
+mod split;
 mod sql;
 mod toml;
 mod xml;
@@ -21,6 +22,7 @@ mod yaml;
 
 pub use doubt::doubt;
 pub use language::{Language, language_of};
+pub use split::{SplitTests, split_tests};
 
 use std::borrow::Cow;
 

@@ -242,7 +242,7 @@ impl Resolved {
             .into_iter()
             .map(|glob| Rule { glob, policy })
             .collect();
-        if let Err(bad) = Protection::new(&protect, &config.guard.allow, "") {
+        if let Err(bad) = Protection::new(&protect, &config.guard.allow) {
             let table = Key::dotted("guard");
             let in_allow = config.guard.allow.contains(&bad.glob);
             let key = if in_allow { "allow" } else { "protect" };

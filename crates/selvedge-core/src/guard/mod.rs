@@ -1,33 +1,29 @@
-//! The guard: what notices that work passed by weakening the checks instead of by being right.
+//! The guard: files that a person protects, and flags on sources that attack the test runner.
 //!
-//! Two looks at every changed file, both pure (bytes and paths in, findings out). `parts` holds
-//! protected files (runner configuration, CI, build targets) against what they were, by the parts
-//! that decide how checks run, so that adding a dependency or a fixture is no offence. `flags`
-//! reads the added and removed lines of sources and tests for the known tricks; a flag is something
-//! for a person or a higher tier to weigh, never a verdict. What leaves no trace in the files
-//! (special-casing the tested inputs) cannot be seen here, and `docs/trust.md` says so.
+//! What an attempt does to tests and to the configuration of checks makes no difference, because the checks run again
+//! with the original ones (see [`crate::crossing`]). Two things are left. A person may protect files by globs. And a
+//! source may attack what judges it: end the process early, replace an assertion, ask whether a test is running. Such
+//! lines, where they are new, are flags for a person to weigh.
 //!
 //! No bytes make this panic, and its work is linear in their number.
 
-mod builtin;
 mod diff;
 mod finding;
 mod flags;
-mod inherited;
 mod mask;
-mod mention;
-mod parts;
 mod pattern;
 mod protection;
 mod scripts;
 mod text;
 
-pub(crate) use mention::Words;
+pub(crate) use pattern::Pattern;
+pub(crate) use scripts::scripts_of;
+pub(crate) use text::is_test_path;
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
-pub use inherited::files_to_restore;
+pub use flags::KnownDiagnostic;
 pub use protection::{BadGlob, Globs, Protection};
-pub use scripts::scripts_of;
+pub use text::is_read;
 
 /// A file that differs from the start of the run.
 #[derive(Debug, Clone, Copy)]
@@ -40,17 +36,21 @@ pub struct ChangedFile<'a> {
     pub after: Option<&'a [u8]>,
 }
 
-/// Judges the changes of an attempt together: findings in the order of the paths, then the lines.
+/// Judges the changes of an attempt together: findings in the order of the paths, then the lines. `diagnostics` are
+/// what linters and type checkers reported before the attempt.
 ///
-/// All changes are to be handed in at once, because a line that moved from one file to another is
-/// no new line.
-pub fn inspect(protection: &Protection, changes: &[ChangedFile<'_>]) -> Vec<Finding> {
+/// All changes are to be handed in at once, because a line that moved from one file to another is no new line.
+pub fn inspect(
+    protection: &Protection,
+    changes: &[ChangedFile<'_>],
+    diagnostics: &[KnownDiagnostic],
+) -> Vec<Finding> {
     let mut findings: Vec<Finding> = changes
         .iter()
         .filter(|change| change.before != change.after)
-        .flat_map(|change| parts::inspect(protection, change))
+        .filter_map(|change| protection.inspect(change))
         .collect();
-    findings.extend(flags::inspect(protection, changes, &findings));
+    findings.extend(flags::inspect(changes, &findings, diagnostics));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings
 }

@@ -10,14 +10,14 @@ use regex::{Regex, bytes};
 
 /// Matches nothing if it does not compile, which a debug build (and so every test) refuses.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     source: &'static str,
     of_ascii: OnceLock<Option<bytes::Regex>>,
     regex: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    pub(super) const fn new(source: &'static str) -> Self {
+    pub(crate) const fn new(source: &'static str) -> Self {
         Self {
             source,
             of_ascii: OnceLock::new(),
@@ -25,7 +25,7 @@ impl Pattern {
         }
     }
 
-    pub(super) fn regex(&self) -> Option<&Regex> {
+    pub(crate) fn regex(&self) -> Option<&Regex> {
         let compile = || {
             let regex = Regex::new(self.source);
             debug_assert!(regex.is_ok(), "{regex:?}");
@@ -35,7 +35,7 @@ impl Pattern {
     }
 
     /// Letters, spaces and digits are those of ASCII, and case is ASCII's.
-    pub(super) fn is_match(&self, text: &str) -> bool {
+    pub(crate) fn is_match(&self, text: &str) -> bool {
         let compile = || {
             let regex = bytes::RegexBuilder::new(self.source).unicode(false).build();
             debug_assert!(regex.is_ok(), "{regex:?}");
@@ -43,12 +43,5 @@ impl Pattern {
         };
         let regex = self.of_ascii.get_or_init(compile).as_ref();
         regex.is_some_and(|regex| regex.is_match(text.as_bytes()))
-    }
-
-    /// The text of the first group that took part in the first match.
-    pub(super) fn capture<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let captures = self.regex()?.captures(text)?;
-        let first = captures.iter().skip(1).flatten().next()?;
-        Some(first.as_str())
     }
 }

@@ -1,5 +1,4 @@
-//! The scripts that a check's command line runs: they decide what the check means, so they are
-//! protected like runner configuration. Test files named on a command line are not: writing tests
+//! The scripts that a check's command line runs: they decide what the check means. Test files named on a command line are not: writing tests
 //! there is the work.
 
 use super::finding::{Policy, Rule};
@@ -12,7 +11,7 @@ const INTERPRETERS: [&str; 10] = [
 ];
 
 /// One rule for each script of the workspace that the steps run.
-pub fn scripts_of(steps: &[Step]) -> Vec<Rule> {
+pub(crate) fn scripts_of(steps: &[Step]) -> Vec<Rule> {
     let executed = steps.iter().filter(|step| step.kind.executes());
     let rules = executed.flat_map(|step| {
         let directory = step.directory.as_deref().unwrap_or_default();
@@ -60,9 +59,21 @@ fn scripts_of_command(command: &str) -> Vec<Rule> {
     rules
 }
 
-/// `-c`, `-m`, `-e` and `--test` say that what follows is no script.
+/// `-c`, `-m`, `-e` and `--test` say that what follows is not a script, `-n`, `-l` and `--check` that it is only parsed.
 fn is_harmless_flag(word: &str) -> bool {
-    word.starts_with('-') && !matches!(word, "-c" | "-m" | "-e" | "-p" | "--test" | "--eval")
+    let ends_script = matches!(
+        word,
+        "-c" | "-m"
+            | "-e"
+            | "-p"
+            | "-n"
+            | "-l"
+            | "--test"
+            | "--eval"
+            | "--check"
+            | "--syntax-check"
+    );
+    word.starts_with('-') && !ends_script
 }
 
 fn is_own_script(word: &str) -> bool {
@@ -90,6 +101,7 @@ mod tests {
             ("node --test app.test.js", &[]),
             ("python3 test_app.py", &[]),
             ("sh -c 'true'", &[]),
+            ("bash -n app.sh && node --check app.js", &[]),
             ("/usr/bin/make test", &[]),
             ("cargo test", &[]),
             ("un'closed", &[]),

@@ -59,7 +59,7 @@ static FIXTURE_PATH: Pattern = Pattern::new(concat!(
 ));
 
 /// Whether the file holds tests, by its name or its folder.
-pub(super) fn is_test_path(path: &str) -> bool {
+pub(crate) fn is_test_path(path: &str) -> bool {
     TEST_PATH.is_match(path) && language(path) != Some(Language::Yaml)
 }
 
@@ -68,18 +68,7 @@ pub(super) fn is_fixture(path: &str) -> bool {
     FIXTURE_PATH.is_match(path)
 }
 
-/// What a test recorded, to expect it from then on.
-pub(super) fn is_recorded(path: &str) -> bool {
-    path.rsplit_once('.')
-        .is_some_and(|(_, ending)| ending == "snap")
-}
-
 /// Whether the flags read the file as a source.
-pub(super) fn is_read(path: &str) -> bool {
+pub fn is_read(path: &str) -> bool {
     language(path).is_some() && !is_fixture(path)
-}
-
-/// Where Python keeps what it compiled itself, and checks against its source.
-pub(super) fn is_python_cache(path: &str) -> bool {
-    path.contains("__pycache__/")
 }

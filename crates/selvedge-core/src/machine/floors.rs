@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use selvedge_digest::{TestIds, TestSummary};
 
-use crate::guard::Words;
 use crate::model::Evidence;
 
 /// Ids that are named; the rest are counted.
@@ -16,11 +15,11 @@ const NAMED: usize = 20;
 
 /// How the tests of a check compare unfavourably with the baseline's.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TestRegression {
+pub(crate) struct TestRegression {
     /// One line in Selvedge's own words, without text of a tool.
-    pub(super) reason: String,
+    pub(crate) reason: String,
     /// The ids of the tests in question, as the runner writes them.
-    pub(super) tests: Vec<String>,
+    pub(crate) tests: Vec<String>,
 }
 
 impl From<String> for TestRegression {
@@ -32,13 +31,10 @@ impl From<String> for TestRegression {
     }
 }
 
-/// Finds what contradicts an exit code of 0: failed tests, a missing closing summary, or tests that are
-/// skipped and were executed before. A test that the task itself asks to skip may be.
+/// Finds what contradicts an exit code of 0: failed tests, or a missing closing summary.
 pub(super) fn find_contradiction(
     before: &TestSummary,
     now: Option<&TestSummary>,
-    evidence: Option<Evidence>,
-    task: &str,
 ) -> Option<TestRegression> {
     let now = now.filter(|_| before.executed > 0)?;
     if now.failed > 0 {
@@ -50,23 +46,15 @@ pub(super) fn find_contradiction(
         let reason = "exited with 0, but without the runner's closing summary";
         return Some(reason.to_owned().into());
     }
-    match compare_ids(before, now, evidence, task) {
-        Some(difference) => describe(difference.skipped, "skipped now"),
-        None if are_packages(before, now, evidence) => None,
-        None => (now.skipped > before.skipped).then(|| {
-            let (now, before) = (now.skipped, before.skipped);
-            format!("skipped {now} tests; before the work began it was {before}").into()
-        }),
-    }
+    None
 }
 
-/// Finds the tests that were executed before and are gone. A test that the task itself asks to remove or
-/// rename may be, and one that moved to another file, module or class is not gone.
-pub(super) fn find_missing(
+/// Finds the tests that were executed before and are gone. One that moved to another file, module or class is not
+/// gone.
+fn find_missing(
     before: &TestSummary,
     now: Option<&TestSummary>,
     evidence: Option<Evidence>,
-    task: &str,
 ) -> Option<TestRegression> {
     if before.executed == 0 {
         return None;
@@ -79,7 +67,7 @@ pub(super) fn find_missing(
             tests: named.into_iter().take(NAMED).collect(),
         });
     };
-    match compare_ids(before, now, evidence, task) {
+    match compare_ids(before, now, evidence) {
         Some(difference) => describe(difference.gone, "gone"),
         None if are_packages(before, now, evidence) => None,
         None => (now.executed < executed).then(|| {
@@ -87,6 +75,27 @@ pub(super) fn find_missing(
             format!("executed {now} tests; before the work began it was {executed}").into()
         }),
     }
+}
+
+/// Finds the tests that were executed before and were not executed again, though they are the same: gone or
+/// skipped.
+pub(crate) fn find_lost(
+    before: &TestSummary,
+    now: Option<&TestSummary>,
+    evidence: Option<Evidence>,
+) -> Option<TestRegression> {
+    let skipped = now.and_then(|now| match compare_ids(before, now, evidence) {
+        Some(difference) => describe(difference.skipped, "skipped now"),
+        None if are_packages(before, now, evidence) => None,
+        None => (now.skipped > before.skipped).then(|| {
+            format!(
+                "{} tests are skipped instead of {}",
+                now.skipped, before.skipped
+            )
+            .into()
+        }),
+    });
+    skipped.or_else(|| find_missing(before, now, evidence))
 }
 
 /// Tests of the baseline that were not executed again.
@@ -103,7 +112,6 @@ fn compare_ids(
     before: &TestSummary,
     now: &TestSummary,
     evidence: Option<Evidence>,
-    task: &str,
 ) -> Option<Difference> {
     if !before.has_same_readers(now) {
         return None;
@@ -113,7 +121,7 @@ fn compare_ids(
         // named when they pass.
         let whole = before.by_package && now.by_package && now.passed_ids.is_whole();
         let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
-        return whole.then(|| difference(&then, &now_ids, now, task));
+        return whole.then(|| difference(&then, &now_ids, now));
     }
     if !now.names_all() {
         // A test that is skipped cannot be told from one that is gone.
@@ -121,7 +129,7 @@ fn compare_ids(
     }
     let (mut then, now_ids) = (executed_ids(before)?, executed_ids(now)?);
     forget_stand_ins(&mut then, before, &now_ids);
-    Some(difference(&then, &now_ids, now, task))
+    Some(difference(&then, &now_ids, now))
 }
 
 /// Whether packages are named instead of the tests that pass in them.
@@ -159,11 +167,9 @@ fn difference(
     then: &BTreeSet<String>,
     now_ids: &BTreeSet<String>,
     now: &TestSummary,
-    task: &str,
 ) -> Difference {
     let new_leaves: BTreeSet<&str> = now_ids.difference(then).map(|id| leaf(id)).collect();
-    let words = Words::of(task);
-    let is_excused = |id: &str| new_leaves.contains(leaf(id)) || words.let_go_of(leaf(id));
+    let is_excused = |id: &str| new_leaves.contains(leaf(id));
     let skipped: BTreeSet<String> = ids(&now.skipped_ids).collect();
     let lost = then.difference(now_ids).filter(|id| !is_excused(id));
     let (skipped, gone) = lost.cloned().partition(|id| skipped.contains(id));
@@ -190,7 +196,7 @@ pub(super) fn executed_ids(tests: &TestSummary) -> Option<BTreeSet<String>> {
 }
 
 /// The ids of a list in a form that does not change when lines move.
-pub(super) fn ids(list: &TestIds) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn ids(list: &TestIds) -> impl Iterator<Item = String> + '_ {
     list.ids.iter().map(|id| stable(id))
 }
 
@@ -241,37 +247,35 @@ mod tests {
     ];
 
     #[test]
-    fn missing_tests_are_named_unless_they_moved_or_the_task_asks() {
+    fn lost_tests_are_named_unless_they_moved() {
         let before = tests(&BEFORE, &[]);
-        let missing = |now: &TestSummary, task| find_missing(&before, Some(now), None, task);
+        let missing = |now: &TestSummary| find_lost(&before, Some(now), None);
 
         let deleted = tests(&["src/lib.rs - add (line 9)"], &[]);
-        let why = missing(&deleted, "mend the cart").unwrap();
+        let why = missing(&deleted).unwrap();
         assert_eq!(why.reason, "1 test that was executed before is gone");
         assert_eq!(why.tests, [BEFORE[0]]);
-        assert_eq!(find_contradiction(&before, Some(&deleted), None, ""), None);
-        assert_eq!(missing(&deleted, "remove the obsolete `test_total`"), None);
-        assert!(missing(&deleted, "make test_total pass").is_some());
+        assert_eq!(find_contradiction(&before, Some(&deleted)), None);
 
         let moved = tests(&["tests/shop/test_cart.py::test_total", BEFORE[1]], &[]);
-        assert_eq!(missing(&moved, ""), None);
+        assert_eq!(missing(&moved), None);
         let more = tests(
             &[BEFORE[0], BEFORE[1], "test_new.py::test_b"],
             &["test_new.py::test_c"],
         );
-        assert_eq!(missing(&more, ""), None);
-        let none = find_missing(&before, None, None, "").unwrap();
+        assert_eq!(missing(&more), None);
+        let none = find_lost(&before, None, None).unwrap();
         assert!(none.reason.contains("shows no tests"), "{none:?}");
         assert_eq!(none.tests.len(), 2);
     }
 
     #[test]
-    fn skipped_tests_contradict_a_pass_and_are_not_missing() {
+    fn skipped_tests_are_lost() {
         let before = tests(&BEFORE, &[]);
         let skipped = tests(&[BEFORE[1]], &[BEFORE[0]]);
-        let why = find_contradiction(&before, Some(&skipped), None, "").unwrap();
+        let why = find_lost(&before, Some(&skipped), None).unwrap();
         assert!(why.reason.contains("skipped now"), "{why:?}");
-        assert_eq!(find_missing(&before, Some(&skipped), None, ""), None);
+        assert_eq!(find_contradiction(&before, Some(&skipped)), None);
     }
 
     #[test]
@@ -283,8 +287,7 @@ mod tests {
             ..tests(passed, &[])
         };
         let now = |passed: &[&str]| tests(passed, &[]);
-        let gone =
-            |before: &TestSummary, now: &TestSummary| find_missing(before, Some(now), None, "");
+        let gone = |before: &TestSummary, now: &TestSummary| find_lost(before, Some(now), None);
         let loads = [
             ("tests/test_cart.py", "tests/test_cart.py::test_total"),
             ("cart.test.js", "cart.test.js › total"),
@@ -320,16 +323,16 @@ mod tests {
         };
         let before = by_package(&["example.com/shop"], &["TestTotal", "TestTax"]);
         let mended = by_package(&["example.com/shop", "example.com/cart"], &[]);
-        assert_eq!(find_missing(&before, Some(&mended), None, ""), None);
+        assert_eq!(find_lost(&before, Some(&mended), None), None);
         let removed = by_package(&["example.com/cart"], &[]);
-        assert!(find_missing(&before, Some(&removed), None, "").is_some());
+        assert!(find_lost(&before, Some(&removed), None).is_some());
         // A report names every test that ran: a package that names none ran none.
         let report = Some(Evidence::MachineReport);
         let (named, silent) = (
             tests(&["TestTotal"], &[]),
             by_package(&["example.com/shop"], &[]),
         );
-        assert!(find_missing(&named, Some(&silent), report, "").is_some());
+        assert!(find_lost(&named, Some(&silent), report).is_some());
     }
 
     #[test]
@@ -346,7 +349,7 @@ mod tests {
             ..tests(passed, &[])
         };
         let before = read("pytest", "verbose", &["t.py::a", "t.py::b"]);
-        let missing = |now: &TestSummary| find_missing(&before, Some(now), None, "");
+        let missing = |now: &TestSummary| find_lost(&before, Some(now), None);
         let named = missing(&read("pytest", "verbose", &["t.py::a", "t.py::c"])).unwrap();
         assert_eq!(named.tests, ["t.py::b"]);
         let others = [
@@ -366,7 +369,7 @@ mod tests {
         unnamed.readers[0].names_skipped = false;
         assert_eq!(missing(&unnamed), None);
         unnamed.skipped = 1;
-        assert!(find_contradiction(&before, Some(&unnamed), None, "").is_some());
+        assert!(find_lost(&before, Some(&unnamed), None).is_some());
     }
 
     #[test]
@@ -380,12 +383,12 @@ mod tests {
         };
         let before = numbers(5, 1);
         let (more, fewer, skipped) = (numbers(6, 1), numbers(4, 1), numbers(4, 2));
-        let missing = |now| find_missing(&before, Some(now), None, "");
-        let contradiction = |now| find_contradiction(&before, Some(now), None, "");
+        let missing = |now| find_lost(&before, Some(now), None);
+        let contradiction = |now| find_contradiction(&before, Some(now));
         assert_eq!((missing(&more), contradiction(&more)), (None, None));
         assert!(missing(&fewer).unwrap().reason.contains("executed 4"));
         assert_eq!(contradiction(&fewer), None);
-        let why = contradiction(&skipped).unwrap();
-        assert!(why.reason.contains("skipped 2"), "{why:?}");
+        let why = missing(&skipped).unwrap();
+        assert!(why.reason.contains("2 tests are skipped"), "{why:?}");
     }
 }

@@ -10,7 +10,7 @@ use super::signature;
 use super::state::Run;
 use crate::guard::Action;
 use crate::model::{
-    Baseline, CheckReport, CheckStatus, Evidence, KnownFailures, Report, ReportStatus,
+    CheckReport, CheckStatus, CrossedResult, Evidence, KnownFailures, Report, ReportStatus,
     ReportSummary, StepKind,
 };
 use crate::triage::{self, Class, Next, Seen};
@@ -20,46 +20,79 @@ const NAMED_TESTS: usize = 50;
 
 /// Completes a report, before it is journalled.
 pub(super) fn complete(run: &Run, report: &mut Report) {
+    let is_crossed = report.crossed.is_some();
     for (index, check) in report.checks.iter_mut().enumerate() {
         let before = run.baseline_of(index, check.kind, &check.target);
-        triaged(run.baseline_passed(index, check.kind, &check.target), check);
+        apply_reruns(run.baseline_passed(index, check.kind, &check.target), check);
         if let Some(before) = before {
             let spec = &run.spec;
-            hold_to(before, &spec.description, spec.known_failures, check);
+            hold_to(before, is_crossed, spec.known_failures, check);
         }
         if check.status.is_failure() && (passed_at(before) || passed_earlier(run, index, check)) {
             check.marks.regression = true;
         }
     }
+    forget_unproven_fixes(report);
     sum_up(report);
+    if report.status == ReportStatus::Pass && report.still_failing().is_some() {
+        report.status = ReportStatus::Fail;
+    }
 }
 
-/// Completes a report of work that no run watched, by what the same checks said before it.
-pub fn compare(baseline: &Baseline, known_failures: KnownFailures, report: &mut Report) {
+/// A test that passes with the attempt's version of it only is not fixed.
+fn forget_unproven_fixes(report: &mut Report) {
+    let Some(crossed) = report
+        .crossed
+        .as_deref()
+        .filter(|it| it.result != CrossedResult::Passed)
+    else {
+        return;
+    };
+    let unproven: BTreeSet<&String> = crossed
+        .still_failing
+        .iter()
+        .chain(&crossed.undecided_tests)
+        .collect();
+    for (check, original) in report.checks.iter_mut().zip(&crossed.checks) {
+        check.fixed_tests.retain(|id| !unproven.contains(id));
+        check.marks.fixed &= original.status == CheckStatus::Pass;
+    }
+}
+
+/// Completes a report by what the same checks said before the work, where that is known.
+pub fn compare(
+    baseline: &[Option<&CheckReport>],
+    known_failures: KnownFailures,
+    report: &mut Report,
+) {
+    let is_crossed = report.crossed.is_some();
     for (index, check) in report.checks.iter_mut().enumerate() {
         let same =
             |before: &&CheckReport| before.kind == check.kind && before.target == check.target;
-        let Some(before) = baseline.checks.get(index).filter(same) else {
+        let Some(before) = baseline.get(index).copied().flatten().filter(same) else {
             continue;
         };
-        hold_to(before, "", known_failures, check);
+        hold_to(before, is_crossed, known_failures, check);
         check.marks.regression = check.status.is_failure() && passed_at(Some(before));
     }
+    forget_unproven_fixes(report);
     sum_up(report);
 }
 
 fn hold_to(
     before: &CheckReport,
-    task: &str,
+    is_crossed: bool,
     known_failures: KnownFailures,
     check: &mut CheckReport,
 ) {
-    hold_to_floor(before, task, check);
+    hold_to_floor(before, check);
     mark_preexisting(before, check);
     if known_failures == KnownFailures::Tolerate {
         tolerate(before, check);
     }
-    note_missing_tests(before, task, check);
+    if !is_crossed {
+        note_lost_tests(before, check);
+    }
     compare_tests(before, check);
     check.marks.fixed = before.status.is_failure()
         && check.status == CheckStatus::Pass
@@ -67,8 +100,8 @@ fn hold_to(
         && !check.marks.missing;
 }
 
-/// What the reruns made of a failure.
-fn triaged(baseline: Option<bool>, check: &mut CheckReport) {
+/// Gives a failed check the status that its reruns show: what passed on the same bytes is flaky.
+pub fn apply_reruns(baseline: Option<bool>, check: &mut CheckReport) {
     if !check.status.is_failure() || check.reruns.is_empty() {
         return;
     }
@@ -102,7 +135,7 @@ fn triaged(baseline: Option<bool>, check: &mut CheckReport) {
     }
 }
 
-fn hold_to_floor(before: &CheckReport, task: &str, check: &mut CheckReport) {
+fn hold_to_floor(before: &CheckReport, check: &mut CheckReport) {
     let Some(tests) = before
         .tests
         .as_ref()
@@ -111,7 +144,7 @@ fn hold_to_floor(before: &CheckReport, task: &str, check: &mut CheckReport) {
         return;
     };
     let now = check.tests.as_ref();
-    let found = floors::find_contradiction(tests, now, check.evidence, task);
+    let found = floors::find_contradiction(tests, now);
     if let Some(found) = found.or_else(|| weaker(before, check)) {
         check.status = CheckStatus::Fail;
         check.marks.weakened = true;
@@ -120,9 +153,8 @@ fn hold_to_floor(before: &CheckReport, task: &str, check: &mut CheckReport) {
     }
 }
 
-/// Names the tests that are gone from a check that passes. It may be honest maintenance, so it is for a
-/// person to decide, and never counts as an attempt to weaken the checks.
-fn note_missing_tests(before: &CheckReport, task: &str, check: &mut CheckReport) {
+/// Names the tests that a check no longer executes, though nothing on the test side changed: a person decides.
+fn note_lost_tests(before: &CheckReport, check: &mut CheckReport) {
     let Some(tests) = before
         .tests
         .as_ref()
@@ -130,7 +162,7 @@ fn note_missing_tests(before: &CheckReport, task: &str, check: &mut CheckReport)
     else {
         return;
     };
-    let missing = floors::find_missing(tests, check.tests.as_ref(), check.evidence, task);
+    let missing = floors::find_lost(tests, check.tests.as_ref(), check.evidence);
     if let Some(missing) = missing {
         check.marks.missing = true;
         let others = check.reason.take().map(|reason| reason + "; ");

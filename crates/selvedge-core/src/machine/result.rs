@@ -42,28 +42,6 @@ impl Run {
         }
     }
 
-    /// Which of the files that decide how the checks run were put back before the run began.
-    pub fn restored_check_files(&self) -> Option<String> {
-        const MOST_NAMED: usize = 5;
-        let files = &self.spec.restored_check_files;
-        let named: Vec<String> = files
-            .iter()
-            .take(MOST_NAMED)
-            .map(|it| format!("`{it}`"))
-            .collect();
-        let more = match files.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        (!files.is_empty()).then(|| {
-            format!(
-                "restored before this subtask began, because earlier subtasks had changed what decides how its \
-                 checks run: {}{more}",
-                named.join(", ")
-            )
-        })
-    }
-
     /// Names files that were deleted and that nothing can restore.
     pub fn deletion_warning(&self) -> Option<String> {
         let deleted = self.deleted_unkept()?.describe();
@@ -74,7 +52,7 @@ impl Run {
 
     /// What could not be done or known, for whoever reads the result.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.restored_check_files().into_iter().collect();
+        let mut warnings = Vec::new();
         warnings.extend(self.deletion_warning());
         match self.cost() {
             Cost {

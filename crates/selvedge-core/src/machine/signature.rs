@@ -47,7 +47,7 @@ fn symptoms(check: &CheckReport) -> impl Iterator<Item = Symptom<'_>> {
 }
 
 /// Whether a check fails by nothing that did not fail before.
-pub(super) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
+pub(crate) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
     let then: BTreeSet<Symptom<'_>> = symptoms(before).collect();
     symptoms(check).all(|symptom| then.contains(&symptom))
 }

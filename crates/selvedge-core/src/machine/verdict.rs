@@ -30,14 +30,21 @@ pub(super) enum Verdict {
     Retry,
 }
 
-/// Attempts that fail by weakening the checks, until the run stops for it.
-const MAX_STRIKES: usize = 2;
-
-/// Judges the last report of a run.
+/// Judges the last report of a run. Work that passes with its own tests, but not with the original ones, is for a
+/// person where no attempt is left.
 pub(super) fn of(run: &Run) -> Verdict {
     let Some((attempt, report)) = run.reported().next_back() else {
         return Verdict::Infrastructure("there is no report".to_owned());
     };
+    match (judge(run, attempt, report), report.still_failing()) {
+        (Verdict::Stop(..), Some(crossed)) => {
+            Verdict::NeedsReview(format!("the checks pass, but {}", crossed.reason))
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
     match report.status {
         ReportStatus::Skip => {
             return Verdict::Unchecked("verification was switched off".to_owned());
@@ -69,12 +76,6 @@ pub(super) fn of(run: &Run) -> Verdict {
     if is_deterministic(&run.spec) {
         let reason = "the same command would fail the same way: a shell task is tried once";
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
-    }
-    let strikes = run.reported().filter(|(_, it)| weakened(it)).count();
-    if strikes >= MAX_STRIKES {
-        let reason =
-            format!("the checks were weakened in {strikes} attempts, and do not pass as they were");
-        return Verdict::Stop(Outcome::Tampered, reason);
     }
     let (used, max) = (run.charged(), run.spec.max_attempts());
     if used >= max {
@@ -177,17 +178,6 @@ pub(super) fn find_broken_check(checks: &[CheckReport]) -> Option<String> {
         more => format!(" (and {more} other checks could not be run)"),
     };
     Some(format!("check `{}`: {why}{more}", check.label()))
-}
-
-/// Whether an attempt that did not pass weakened what judges it: a strike. Tests that are gone are none, for
-/// a person decides about those.
-fn weakened(report: &Report) -> bool {
-    let failed = matches!(report.status, ReportStatus::Fail | ReportStatus::Timeout)
-        && report.rejected_by().is_none();
-    let guard = report.guard.as_ref();
-    failed
-        && (report.checks.iter().any(|check| check.marks.weakened)
-            || guard.is_some_and(|guard| guard.offences().next().is_some()))
 }
 
 /// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the

@@ -4,6 +4,7 @@
 //! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
 
 mod agent;
+mod crossed;
 mod effect;
 mod environment;
 mod event;
@@ -24,6 +25,7 @@ mod task;
 mod unkept;
 
 pub use agent::{AgentKind, CostTold, Known};
+pub use crossed::{CrossedReport, CrossedResult};
 pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
 pub use environment::EnvironmentSpec;
 pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};

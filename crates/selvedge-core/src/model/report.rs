@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use selvedge_digest::{Failure, TestSummary};
 use serde::{Deserialize, Serialize};
 
+use super::crossed::{CrossedReport, CrossedResult};
 use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
 use super::processes::Processes;
@@ -304,6 +305,9 @@ pub struct Report {
     /// What the guard noticed, where there are snapshots to compare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardReport>,
+    /// The same checks with the original tests, where the attempt changed anything on the test side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossed: Option<Box<CrossedReport>>,
     /// What stood around the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -336,9 +340,34 @@ impl Report {
         self.gates.iter().find(|gate| gate.passed != Some(true))
     }
 
-    /// Why a person has to look before a pass counts, in one line: what the guard flagged, or tests that are
-    /// gone.
+    /// The run with the original tests, if what failed before the attempt still fails in it.
+    pub fn still_failing(&self) -> Option<&CrossedReport> {
+        let crossed = self.crossed.as_deref();
+        crossed.filter(|crossed| crossed.result == CrossedResult::StillFailing)
+    }
+
+    /// The checks that fail: with the attempt's tests, or with the original ones.
+    pub fn failing_checks(&self) -> impl Iterator<Item = &CheckReport> {
+        let crossed = self
+            .still_failing()
+            .into_iter()
+            .flat_map(|crossed| &crossed.checks);
+        self.checks
+            .iter()
+            .chain(crossed)
+            .filter(|check| check.status.is_failure())
+    }
+
+    /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
+    /// what the guard flagged, or tests that are no longer executed.
     pub fn review_reason(&self) -> Option<String> {
+        let crossed = self
+            .crossed
+            .as_deref()
+            .filter(|crossed| crossed.result != CrossedResult::Passed);
+        if let Some(crossed) = crossed {
+            return Some(crossed.reason.clone());
+        }
         let strong = self.guard.iter().flat_map(GuardReport::strong).next();
         if let Some(finding) = strong {
             return Some(format!("in {}: {}", finding.path, finding.what));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::agent::AgentKind;
 use super::environment::EnvironmentSpec;
 use super::gate::Judging;
-use super::ids::{RunId, TaskId};
+use super::ids::{RunId, TaskId, TreeId};
 use super::money::MicroUsd;
 use super::sandbox::SandboxSpec;
 use super::task::Step;
@@ -257,16 +257,16 @@ pub struct RunSpec {
     /// Whether a file that the agent failed to write, and never wrote, fails the attempt.
     #[serde(default)]
     pub tool_calls: bool,
-    /// What is protected beside the built-in defaults, the scripts of the checks included.
+    /// Files that the task may not change, and what happens if it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<Rule>,
     /// Globs of protected files that the task may change all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Files that decide how the checks run and that earlier subtasks of the plan had changed: they were
-    /// put back before this run began.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub restored_check_files: Vec<String>,
+    /// The tree whose tests judge the work, where it is not the tree that the run begins from: the start of the plan
+    /// that this is a later subtask of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_base: Option<TreeId>,
     /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
     pub snapshots: bool,
     /// What stands between the sessions and the rest of the machine.

@@ -164,12 +164,9 @@ pub struct TaskPart {
     /// What its work begins from; what stands there when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_from: Option<BeginsFrom>,
-    /// The tree that the plan began from, once a subtask has begun: its files decide how checks run.
+    /// The tree that the plan began from, once a subtask has begun: its tests judge the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_start: Option<TreeId>,
-    /// The descriptions of the subtasks that were verified before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub earlier_descriptions: Vec<String>,
 }
 
 /// One part of a task that is a plan: a task of its own, in the same workspace. What it leaves open is

@@ -257,14 +257,6 @@ impl Plan {
             .map(|(_, tree)| tree)
     }
 
-    /// The descriptions of the subtasks that hold.
-    pub fn descriptions_of_verified(&self) -> Vec<String> {
-        let verified = self.subtasks().filter(|(_, part)| part.holds());
-        verified
-            .map(|(subtask, _)| subtask.spec.description.clone())
-            .collect()
-    }
-
     /// What the caps leave for the next subtask; none when one of them is reached.
     fn budget_left(&self) -> Option<Budget> {
         let spent = self.cost().at_least();

@@ -82,8 +82,7 @@ pub(super) fn of(run: &Run) -> Option<String> {
     // The frame first, then the names, the digests and the quotation: what matters most is cut last. The
     // frame is measured with its blocks open, because fences cost tokens too.
     let left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
-    let failed = report.checks.iter().filter(|it| it.status.is_failure());
-    let more: Vec<_> = failed.skip(FAILED_SHOWN).collect();
+    let more: Vec<_> = report.failing_checks().skip(FAILED_SHOWN).collect();
     correction.more_failed = MoreFailed::of(&more, left.saturating_sub(DIGESTS_RESERVED));
     let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let digest_budget = left.min(DEFAULT_BUDGET_TOKENS);
@@ -94,11 +93,8 @@ pub(super) fn of(run: &Run) -> Option<String> {
 }
 
 fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
-    let failed: Vec<_> = report
-        .checks
-        .iter()
-        .filter(|check| check.status.is_failure())
-        .collect();
+    let failed: Vec<_> = report.failing_checks().collect();
+    let is_crossed = report.still_failing().is_some();
     let gates = report
         .gates
         .iter()
@@ -115,7 +111,11 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
             .reason
             .as_deref()
             .map(|reason| one_line(reason, REASON_CHARS)),
-        note: note(check),
+        note: if is_crossed {
+            Some("with the original tests; changes to tests do not count")
+        } else {
+            note(check)
+        },
         digest: check.digest.as_ref().map(|_| String::new()),
     });
     let failed_gates = gates.map(|gate| FailedCheck {
@@ -163,7 +163,7 @@ fn workspace_state(run: &Run) -> &'static str {
 fn note(check: &CheckReport) -> Option<&'static str> {
     let marks = check.marks;
     if marks.weakened {
-        Some("the tests that judge the work must all still run: put them back")
+        Some("its evidence must be as complete as before the work began")
     } else if marks.regression {
         Some("REGRESSION: it passed before")
     } else if marks.preexisting {
@@ -216,11 +216,8 @@ fn passed_title(check: &CheckReport) -> String {
 
 /// Gives every named check its digest, in fair shares of the budget; says how much was used.
 fn fill_digests(correction: &mut Correction, report: &Report, budget: usize) -> usize {
-    let failing = report
-        .checks
-        .iter()
-        .filter(|check| check.status.is_failure());
-    let digests: Vec<Option<String>> = failing
+    let digests: Vec<Option<String>> = report
+        .failing_checks()
         .take(FAILED_SHOWN)
         .map(|check| {
             check
@@ -272,10 +269,7 @@ fn story(attempt: &Attempt) -> String {
     let number = attempt.run_number;
     match (&attempt.report, attempt.closing) {
         (Some(report), _) => {
-            let failing = report
-                .checks
-                .iter()
-                .filter(|check| check.status.is_failure());
+            let failing = report.failing_checks();
             let names: Vec<&str> = failing.map(|check| check.target.as_str()).collect();
             let (passed, total) = (report.summary.passed, report.summary.total);
             format!(

@@ -1,15 +1,16 @@
-//! The guard at work: what an attempt changed is read from the two snapshots, judged by
-//! [`selvedge_core::guard`], and what decides how the checks run is put back before they do. The
-//! tree that is judged from then on is the one with that put back.
+//! The guard at work: what an attempt changed is read from the two snapshots and judged by
+//! [`selvedge_core::guard`]. Files that a person protects are reverted before the checks run; the tree that is
+//! judged from then on is the one with these reverted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::guard::{
-    Action, ChangedFile, Finding, FindingKind, Protection, Strength, files_to_restore, inspect,
+    Action, ChangedFile, Finding, KnownDiagnostic, Protection, inspect, is_read,
 };
-use selvedge_core::model::{RunSpec, TreeId};
+use selvedge_core::model::{CheckReport, TreeId};
+use selvedge_digest::FailureKind;
 
 use super::trees::{Trees, blocking};
 use crate::checks::CheckAborted;
@@ -27,11 +28,12 @@ pub(super) const NOT_OWN: [&str; 8] = [
     "target",
 ];
 
-/// Judges an attempt's changes and puts back what is protected. `since` is when the run began, in
+/// Judges an attempt's changes and reverts protected files. `since` is when the run began, in
 /// seconds since 1970.
 pub(super) async fn guard(
     trees: &mut Trees,
     protection: Protection,
+    diagnostics: Vec<KnownDiagnostic>,
     since: i64,
     name: String,
 ) -> Result<Vec<Finding>, CheckAborted> {
@@ -41,13 +43,14 @@ pub(super) async fn guard(
         if start == judged {
             return Ok((Vec::new(), None));
         }
-        let looked = Looked::at(workspace, &stored(&start)?, &stored(&judged)?, &protection)?;
-        let findings = looked.findings(&protection);
-        let put_back = looked.to_put_back(&findings);
-        if put_back.is_empty() {
+        let (start, judged) = (stored(&start)?, stored(&judged)?);
+        let files = ComparedFiles::between(workspace, &start, &judged, &protection)?;
+        let findings = files.findings(&protection, &diagnostics);
+        let reverted = files.to_revert(&findings);
+        if reverted.is_empty() {
             return Ok((findings, None));
         }
-        workspace.put_back(&stored(&start)?, &put_back)?;
+        workspace.put_back(&start, &reverted)?;
         let snapshot = workspace.snapshot_kept(&name)?;
         Ok((findings, Some(TreeId::new(snapshot.tree.as_str()))))
     };
@@ -59,68 +62,34 @@ pub(super) async fn guard(
     Ok(findings)
 }
 
-/// Puts back, before a later subtask of a plan begins, what earlier ones changed of the files that decide
-/// how its checks run; says which. `plan_start` is the tree that the plan began from, `earlier` are the
-/// descriptions of the subtasks that were verified. Blocks.
-///
-/// # Errors
-/// Those of snapshots and of [`Workspace::put_back`].
-pub fn restore_check_files(
-    workspace: &Workspace,
-    plan_start: &workspace::TreeId,
-    spec: &RunSpec,
-    earlier: &[String],
-) -> Result<Vec<String>, WorkspaceError> {
-    // A glob that does not parse was refused before.
-    let Ok(protection) = Protection::new(&spec.protect, &spec.allow, &spec.description) else {
-        return Ok(Vec::new());
-    };
-    forget_bytecode(workspace.dir(), i64::MIN);
-    let now = workspace.snapshot("before a subtask")?.tree;
-    let looked = Looked::at(workspace, plan_start, &now, &protection)?;
-    let findings = looked.findings(&protection);
-    let Ok(names) = files_to_restore(spec, earlier, &findings) else {
-        return Ok(Vec::new());
-    };
-    let files = looked
-        .0
-        .into_iter()
-        .filter(|(name, _)| names.contains(name));
-    let (restored, paths): (Vec<String>, Vec<PathBuf>) =
-        files.map(|(name, file)| (name, file.path)).unzip();
-    if !paths.is_empty() {
-        workspace.put_back(plan_start, &paths)?;
-    }
-    Ok(restored)
-}
-
 fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
     workspace::TreeId::parse(tree.as_str())
 }
 
 /// The changed files that matter, and their names as the guard reads them.
-pub(super) struct Looked(Vec<(String, Compared)>);
+pub(super) struct ComparedFiles(Vec<(String, Compared)>);
 
-impl FromIterator<Compared> for Looked {
-    fn from_iter<I: IntoIterator<Item = Compared>>(files: I) -> Self {
-        let named = |file: Compared| (file.path.to_string_lossy().into_owned(), file);
-        Self(files.into_iter().map(named).collect())
-    }
-}
-
-impl Looked {
-    fn at(
+impl ComparedFiles {
+    pub(super) fn between(
         workspace: &Workspace,
         start: &workspace::TreeId,
         judged: &workspace::TreeId,
         protection: &Protection,
     ) -> Result<Self, WorkspaceError> {
-        let wanted = |path: &Path| protection.wants(&path.to_string_lossy());
+        let wanted = |path: &Path| {
+            let path = path.to_string_lossy();
+            protection.protects(&path) || is_read(&path)
+        };
         let compared = workspace.compare_files(start, judged, wanted)?;
-        Ok(compared.into_iter().collect())
+        let named = |file: Compared| (file.path.to_string_lossy().into_owned(), file);
+        Ok(Self(compared.into_iter().map(named).collect()))
     }
 
-    pub(super) fn findings(&self, protection: &Protection) -> Vec<Finding> {
+    pub(super) fn findings(
+        &self,
+        protection: &Protection,
+        diagnostics: &[KnownDiagnostic],
+    ) -> Vec<Finding> {
         let changes: Vec<ChangedFile<'_>> = self
             .0
             .iter()
@@ -130,30 +99,10 @@ impl Looked {
                 after: file.after.bytes(),
             })
             .collect();
-        let mut findings = inspect(protection, &changes);
-        findings.extend(self.links(protection));
-        findings
+        inspect(protection, &changes, diagnostics)
     }
 
-    /// A protected file that became a link means whatever the link leads to.
-    fn links<'a>(&'a self, protection: &'a Protection) -> impl Iterator<Item = Finding> + 'a {
-        self.0
-            .iter()
-            .filter(|(path, file)| file.after == Content::Link && protection.protects(path))
-            .map(|(path, file)| Finding {
-                path: path.clone(),
-                line: None,
-                kind: FindingKind::ProtectedChanged,
-                strength: Strength::Offence,
-                what: "a protected file was replaced by a link".to_owned(),
-                action: match file.before {
-                    Content::Absent => Action::Remove,
-                    Content::Bytes(_) | Content::Link => Action::PutBack,
-                },
-            })
-    }
-
-    fn to_put_back(&self, findings: &[Finding]) -> Vec<PathBuf> {
+    fn to_revert(&self, findings: &[Finding]) -> Vec<PathBuf> {
         let is_meant = |name: &String| {
             findings.iter().any(|finding| {
                 finding.path == *name && matches!(finding.action, Action::PutBack | Action::Remove)
@@ -165,6 +114,25 @@ impl Looked {
             .map(|(_, file)| file.path.clone())
             .collect()
     }
+}
+
+/// What linters and type checkers reported before the attempt.
+pub(super) fn diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnostic> {
+    let failures = baseline.iter().flatten().flat_map(|check| &check.failures);
+    let reported = failures.filter(|failure| {
+        matches!(
+            failure.kind,
+            FailureKind::Lint | FailureKind::Type | FailureKind::Compile
+        )
+    });
+    reported
+        .filter_map(|failure| {
+            Some(KnownDiagnostic {
+                file: failure.file.clone()?,
+                line: failure.line?,
+            })
+        })
+        .collect()
 }
 
 impl Content {

@@ -5,7 +5,9 @@
 mod baseline;
 mod calls;
 mod changed;
+mod crossing;
 mod guard;
+mod installed;
 mod judge;
 mod look;
 mod remembered;
@@ -15,10 +17,11 @@ mod tier1;
 mod trees;
 
 pub(crate) use baseline::BaselineRun;
-pub use guard::restore_check_files;
+pub(crate) use crossing::CrossedTrees;
 pub use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;
 pub use since::Since;
 pub use tier1::{Verification, verify};
 pub use trees::Trees;
+pub(crate) use trees::settle;

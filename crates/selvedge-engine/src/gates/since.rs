@@ -4,19 +4,20 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ignore::WalkBuilder;
 use selvedge_core::guard::{Action, Finding, Protection, Strength};
-use selvedge_core::model::{Baseline, Step, TreeId};
+use selvedge_core::model::{Baseline, CheckReport, CrossedReport, Step, TreeId};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::baseline::BaselineRun;
-use super::guard::{Looked, NOT_OWN};
+use super::crossing::{CrossedTrees, Crossing};
+use super::guard::{ComparedFiles, NOT_OWN, diagnostics};
 use super::look::Place;
 use super::remembered::Remembered;
 use super::trees::Trees;
@@ -24,7 +25,7 @@ use crate::activity::Progress;
 use crate::agents::env::{for_checks, ours};
 use crate::checks::CheckAborted;
 use crate::process::Supervisor;
-use crate::workspace::{Anchor, Compared, Content, Workspace, WorkspaceError, check_out};
+use crate::workspace::{self, Workspace, WorkspaceError, check_out};
 
 /// Folders of what was installed for the checks, which are in no revision.
 const INSTALLED: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "deps"];
@@ -63,34 +64,90 @@ impl Since {
         &self.then
     }
 
-    /// What was changed since then that decides how the checks run, or that a person has to see.
-    /// Nothing is put back: what weakens the checks fails the work instead. Of files that are ignored
-    /// only protected ones are looked at. Blocks.
+    /// What was changed since then that a person has to see. Nothing is reverted: a protected file that changed fails
+    /// the work instead. Blocks.
     ///
     /// # Errors
-    /// One of the folders cannot be read.
-    pub fn findings(&self, protection: &Protection) -> io::Result<Vec<Finding>> {
-        let (then, now) = (Anchor::at(&self.then)?, Anchor::at(&self.now)?);
-        let mut paths = files(&self.then, false);
-        paths.extend(files(&self.now, true));
-        let protected = |path: &PathBuf| protection.protects(&path.to_string_lossy());
-        paths.extend(files(&self.now, false).into_iter().filter(protected));
-        let wanted = paths
-            .into_iter()
-            .filter(|path| protection.wants(&path.to_string_lossy()));
-        let compared = wanted.map(|path| Compared {
-            before: content(&then, &self.then, &path),
-            after: content(&now, &self.now, &path),
-            path,
-        });
-        let looked: Looked = compared.filter(|file| file.before != file.after).collect();
-        let mut findings = looked.findings(protection);
+    /// A snapshot cannot be read.
+    pub fn findings(
+        &self,
+        trees: &Trees,
+        protection: &Protection,
+        baseline: &Baseline,
+    ) -> Result<Vec<Finding>, WorkspaceError> {
+        let tree = |id: &TreeId| workspace::TreeId::parse(id.as_str());
+        let (start, judged) = (tree(&trees.start)?, tree(&trees.judged)?);
+        let files = ComparedFiles::between(&trees.workspace, &start, &judged, protection)?;
+        let checks: Vec<_> = baseline.checks.iter().cloned().map(Some).collect();
+        let mut findings = files.findings(protection, &diagnostics(&checks));
         for finding in &mut findings {
             if finding.strength == Strength::Offence {
                 finding.action = Action::Fail;
             }
         }
         Ok(findings)
+    }
+
+    /// Runs the checks with the tests of the revision, where anything on the test side was changed; `delivered` is
+    /// what they said with those of now, and passed.
+    ///
+    /// # Errors
+    /// Those of a verification run.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of one verification"
+    )]
+    pub async fn cross(
+        &self,
+        trees: &Trees,
+        steps: &[Step],
+        limit: Duration,
+        baseline: &Baseline,
+        delivered: &[CheckReport],
+        is_expected: &(dyn Fn(&str) -> bool + Sync),
+        supervisor: &Supervisor,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CrossedReport>, CheckAborted> {
+        let infrastructure =
+            |error: WorkspaceError| CheckAborted::Infrastructure(error.to_string());
+        let then = Workspace::open(&self.then, &self.folder.path().join("then"))
+            .map_err(infrastructure)?;
+        let judged = workspace::TreeId::parse(trees.judged.as_str()).map_err(infrastructure)?;
+        then.adopt(&trees.workspace, &judged)
+            .map_err(infrastructure)?;
+        let room = Trees {
+            workspace: then,
+            ..trees.clone()
+        };
+        let outputs = self
+            .prepare()
+            .map_err(|error| CheckAborted::Infrastructure(error.to_string()))?;
+        let baseline: Vec<Option<CheckReport>> =
+            baseline.checks.iter().cloned().map(Some).collect();
+        let crossing = Crossing {
+            trees: CrossedTrees {
+                trees: &room,
+                test_base: None,
+                allow: &[],
+            },
+            place: &self.place(outputs, supervisor),
+            steps,
+            baseline: &baseline,
+            limit,
+            rerun_failed: true,
+            is_expected,
+            progress,
+            cancel,
+        };
+        let mut crossed = crossing.run(delivered).await?;
+        let checks = crossed.iter_mut().flat_map(|crossed| &mut crossed.checks);
+        for check in checks {
+            self.rename_files(check);
+            // The outputs go with the folder.
+            check.output_ref = None;
+        }
+        Ok(crossed)
     }
 
     /// The workspace then and now as snapshots, for a look at what was changed. They are kept beside the
@@ -123,35 +180,56 @@ impl Since {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Baseline, CheckAborted> {
-        let outputs = self.folder.path().join("outputs");
-        fs::create_dir_all(&outputs)
-            .and_then(|()| self.borrow_what_is_installed())
+        let outputs = self
+            .prepare()
             .map_err(|error| CheckAborted::Infrastructure(error.to_string()))?;
         let run = BaselineRun {
-            place: Place {
-                workspace: self.then.clone(),
-                run_dir: outputs.clone(),
-                tag: self.tag(),
-                outputs: "baseline".to_owned(),
-                last_green: Vec::new(),
-                lock: outputs.join("processes.lock"),
-                supervisor: supervisor.clone(),
-                is_baseline: false,
-            },
+            place: self.place(outputs.clone(), supervisor),
             steps,
             limit,
             start: None,
             remembered: Remembered::at(outputs, for_checks(supervisor.shown(), &ours())),
         };
         let mut baseline = run.take(progress, cancel).await?;
-        let failures = baseline.checks.iter_mut().flat_map(|it| &mut it.failures);
-        for file in failures.filter_map(|failure| failure.file.as_mut()) {
-            // As the same failure in the workspace would be told.
+        baseline
+            .checks
+            .iter_mut()
+            .for_each(|check| self.rename_files(check));
+        Ok(baseline)
+    }
+
+    /// Names files as the same failure in the workspace would.
+    fn rename_files(&self, check: &mut CheckReport) {
+        let files = check
+            .failures
+            .iter_mut()
+            .filter_map(|failure| failure.file.as_mut());
+        for file in files {
             if let Ok(path) = Path::new(file).strip_prefix(&self.then) {
                 *file = self.now.join(path).display().to_string();
             }
         }
-        Ok(baseline)
+    }
+
+    /// The folder for outputs, after what is installed beside the workspace was borrowed.
+    fn prepare(&self) -> io::Result<PathBuf> {
+        let outputs = self.folder.path().join("outputs");
+        fs::create_dir_all(&outputs)?;
+        self.borrow_what_is_installed()?;
+        Ok(outputs)
+    }
+
+    fn place(&self, outputs: PathBuf, supervisor: &Supervisor) -> Place {
+        Place {
+            workspace: self.then.clone(),
+            tag: self.tag(),
+            outputs: "baseline".to_owned(),
+            last_green: Vec::new(),
+            lock: outputs.join("processes.lock"),
+            run_dir: outputs,
+            supervisor: supervisor.clone(),
+            is_baseline: false,
+        }
     }
 
     /// The folder's name is nobody else's.
@@ -161,7 +239,7 @@ impl Since {
     }
 
     fn borrow_what_is_installed(&self) -> io::Result<()> {
-        let mut folders: BTreeSet<PathBuf> = files(&self.then, false)
+        let mut folders: BTreeSet<PathBuf> = files(&self.then)
             .iter()
             .flat_map(|file| file.ancestors().skip(1).map(Path::to_owned))
             .collect();
@@ -179,15 +257,11 @@ impl Since {
     }
 }
 
-/// The files below a folder, none of them through a link; what git ignores is left out on request.
-fn files(root: &Path, unignored: bool) -> BTreeSet<PathBuf> {
+/// The files below a folder, none of them through a link.
+fn files(root: &Path) -> BTreeSet<PathBuf> {
     let own = |name: &OsStr| !NOT_OWN.iter().any(|other| name == OsStr::new(other));
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
-        .git_ignore(unignored)
-        .git_exclude(unignored)
-        .git_global(unignored)
-        .parents(unignored)
         .filter_entry(move |entry| entry.depth() == 0 || own(entry.file_name()))
         .build();
     let files = walk
@@ -196,22 +270,4 @@ fn files(root: &Path, unignored: bool) -> BTreeSet<PathBuf> {
     files
         .filter_map(|entry| entry.path().strip_prefix(root).ok().map(Path::to_owned))
         .collect()
-}
-
-fn content(anchor: &Anchor, root: &Path, path: &Path) -> Content {
-    let is_link = root
-        .join(path)
-        .symlink_metadata()
-        .is_ok_and(|data| data.is_symlink());
-    if is_link {
-        return Content::Link;
-    }
-    let mut bytes = Vec::new();
-    let read = anchor
-        .open(path)
-        .and_then(|mut file| file.read_to_end(&mut bytes));
-    match read {
-        Ok(_) => Content::Bytes(bytes),
-        Err(_) => Content::Absent,
-    }
 }

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::guard::Protection;
+use selvedge_core::machine::{apply_reruns, compare};
 use selvedge_core::model::{
-    CheckReport, CheckStatus, GuardReport, Report, ReportStatus, ReportSummary, Sandbox,
-    SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp, VerificationPlan,
+    CheckReport, CheckStatus, CrossedReport, GuardReport, KnownFailures, Report, ReportStatus,
+    ReportSummary, Sandbox, SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp, TreeId,
+    VerificationPlan,
 };
 use selvedge_core::redact::Redactor;
 use selvedge_digest::{Budget, render_shared};
@@ -20,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls;
 use super::changed::Changed;
-use super::guard::guard;
+use super::crossing::{CrossedTrees, Crossing};
+use super::guard::{diagnostics, guard};
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
 use super::trees::{Trees, settle};
@@ -70,8 +73,14 @@ pub struct Verification {
     pub task: String,
     /// When the run began.
     pub began: Timestamp,
-    /// Whether each step passed before the work began, where that is known.
-    pub baseline: Vec<Option<bool>>,
+    /// What each step said before the work began, where that is known.
+    pub baseline: Vec<Option<CheckReport>>,
+    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    pub test_base: Option<TreeId>,
+    /// Globs of files that the task may change.
+    pub allow: Vec<String>,
+    /// What is known to fail, and may.
+    pub known_failures: KnownFailures,
     /// Whether a check that failed is run again, to tell a flake from a failure.
     pub rerun_failed: bool,
     /// For each step, what it printed when it last passed in this run.
@@ -155,17 +164,23 @@ async fn run_checks(
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
+    let summary = ReportSummary::of(&checks);
+    let status = status(&checks, summary, out_of_time);
+    let mut report = Report {
+        checks,
+        summary,
+        ..empty(verification, status)
+    };
+    let crossed = verification
+        .cross(&place, trees.as_ref(), &report, progress, cancel)
+        .await?;
+    let is_settled = is_settled && crossed.is_none();
+    report.crossed = crossed.map(Box::new);
     if let Some(trees) = trees.as_ref().filter(|_| !is_settled) {
         settle(&trees.workspace, &trees.judged).await?;
     }
-    let summary = ReportSummary::of(&checks);
-    let status = status(&checks, summary, out_of_time);
-    Ok(Report {
-        checks,
-        summary,
-        tree: trees.map(|trees| trees.judged),
-        ..empty(verification, status)
-    })
+    report.tree = trees.map(|trees| trees.judged);
+    Ok(report)
 }
 
 impl Verification {
@@ -228,10 +243,57 @@ impl Verification {
             return Ok(());
         };
         for (index, (step, check)) in steps.iter().zip(checks).enumerate() {
-            let before = self.baseline.get(index).copied().flatten();
-            reruns.of(Numbered { index, step }, before, check).await?;
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            let passed = before.and_then(passed);
+            reruns.of(Numbered { index, step }, passed, check).await?;
         }
         Ok(())
+    }
+
+    /// Runs the checks with the original tests, if they pass with the attempt's.
+    async fn cross(
+        &self,
+        place: &Place,
+        trees: Option<&Trees>,
+        report: &Report,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CrossedReport>, CheckAborted> {
+        let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
+            return Ok(None);
+        };
+        let is_same = trees.start == trees.judged && self.test_base.is_none();
+        if is_same || !self.would_pass(report) {
+            return Ok(None);
+        }
+        let crossing = Crossing {
+            trees: CrossedTrees {
+                trees,
+                test_base: self.test_base.as_ref(),
+                allow: &self.allow,
+            },
+            place,
+            steps,
+            baseline: &self.baseline,
+            limit: self.limit,
+            rerun_failed: self.rerun_failed,
+            is_expected: &|_| false,
+            progress,
+            cancel,
+        };
+        crossing.run(&report.checks).await
+    }
+
+    /// Whether a report passes once it is completed with what was known before.
+    fn would_pass(&self, report: &Report) -> bool {
+        let mut completed = report.clone();
+        for (index, check) in completed.checks.iter_mut().enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            apply_reruns(before.and_then(passed), check);
+        }
+        let known: Vec<Option<&CheckReport>> = self.baseline.iter().map(Option::as_ref).collect();
+        compare(&known, self.known_failures, &mut completed);
+        completed.status == ReportStatus::Pass
     }
 
     /// Looks at what the attempt changed, and puts back what is protected: then other trees are
@@ -242,9 +304,16 @@ impl Verification {
         };
         let since = self.began.as_second();
         let name = format!("{}-guarded", self.tag.replace('.', "/"));
-        let findings = guard(trees, protection, since, name).await?;
+        let diagnostics = diagnostics(&self.baseline);
+        let findings = guard(trees, protection, diagnostics, since, name).await?;
         Ok(Some(GuardReport::of(findings)))
     }
+}
+
+/// Whether a check passed before the work began; none where it could not be looked at.
+fn passed(before: &CheckReport) -> Option<bool> {
+    let judged = before.status == CheckStatus::Pass || before.status.is_failure();
+    judged.then_some(before.status == CheckStatus::Pass)
 }
 
 /// Makes the workspace what was judged, where no check is to be run again: whether it is so now. The
@@ -368,6 +437,7 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         checks: Vec::new(),
         gates: Vec::new(),
         guard: None,
+        crossed: None,
         sandbox: None,
         tree: verification
             .trees

@@ -19,7 +19,7 @@ pub struct Trees {
 }
 
 /// Makes the workspace equal to a tree; says whether it was not.
-pub(super) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
+pub(crate) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
     let tree = tree.clone();
     blocking(workspace, "cannot put the tree back", move |workspace| {
         workspace.settle(&workspace::TreeId::parse(tree.as_str())?)

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::process;
 
@@ -101,6 +101,24 @@ impl Anchor {
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             other => unless_gone(other).map(|()| true),
         }
+    }
+
+    /// Removes the folder at `path` and those in it, as far as nothing but folders is in them.
+    pub(super) fn remove_empty_folders(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        if !stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory) {
+            return Ok(());
+        }
+        let opened = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
+        for entry in rustix::fs::Dir::read_from(&opened)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                self.remove_empty_folders(&path.join(OsStr::from_bytes(name)))?;
+            }
+        }
+        self.remove_empty(path).map(drop)
     }
 
     /// Makes a folder and those above it, where they are missing.

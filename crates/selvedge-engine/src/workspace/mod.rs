@@ -11,6 +11,7 @@
 mod adopt;
 mod anchored;
 mod blobs;
+mod compose;
 mod coverage;
 mod diff;
 mod error;

@@ -1,6 +1,9 @@
 //! Single files of snapshots: their bytes, and putting them back alone.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use super::Workspace;
 use super::anchored::Anchor;
@@ -78,16 +81,36 @@ impl Workspace {
         let failed =
             |path: &PathBuf, error| WorkspaceError::io("put back", &self.dir.join(path), error);
         let anchor = Anchor::at(&self.dir).map_err(|error| failed(&PathBuf::new(), error))?;
-        for path in paths {
-            let done = match target.files.get(path.as_os_str()) {
-                None => anchor.remove(path),
-                Some(wanted) => path
-                    .parent()
-                    .map_or(Ok(()), |folder| anchor.force_folder(folder))
-                    .and_then(|()| write(&anchor, &mut blobs, path, wanted)),
+        // First what has to go, so that a file can take the place of a folder.
+        for path in paths
+            .iter()
+            .filter(|path| !target.files.contains_key(path.as_os_str()))
+        {
+            let gone = match anchor.remove(path) {
+                // Below what is a file now, or a link, there is nothing.
+                Err(error) if is_below_a_file(&error) => Ok(()),
+                done => done,
             };
+            gone.map_err(|error| failed(path, error))?;
+        }
+        for path in paths {
+            let Some(wanted) = target.files.get(path.as_os_str()) else {
+                continue;
+            };
+            let done = path
+                .parent()
+                .map_or(Ok(()), |folder| anchor.force_folder(folder))
+                .and_then(|()| anchor.remove_empty_folders(path))
+                .and_then(|()| write(&anchor, &mut blobs, path, wanted));
             done.map_err(|error| failed(path, error))?;
         }
         Ok(())
     }
+}
+
+/// A link is not followed, which is another error than that for a file.
+fn is_below_a_file(error: &io::Error) -> bool {
+    [Errno::NOTDIR, Errno::LOOP]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

@@ -79,8 +79,6 @@ impl Course {
         let whole = &self.parts.task;
         let subtask = whole.subtasks.get(index)?;
         let nodes = self.parts.nodes();
-        let earlier = whole.subtasks.iter().zip(&nodes);
-        let earlier = earlier.filter(|(_, node)| node.outcome.is_some_and(holds));
         let mut others = nodes.iter().enumerate().filter(|(at, _)| *at != index);
         // A branch holds the work of the whole plan, or is not made: the last one pushes it.
         let is_last = others.all(|(_, node)| node.outcome.is_some_and(holds));
@@ -95,7 +93,6 @@ impl Course {
                 subtask: subtask.id.clone(),
                 begins_from,
                 plan_start,
-                earlier_descriptions: earlier.map(|(it, _)| it.description.clone()).collect(),
             }),
             ..plan::part(whole, subtask)
         })

@@ -20,6 +20,7 @@ fn statement() -> Statement {
         checks: Vec::new(),
         gates: Vec::new(),
         guard: None,
+        crossed: None,
         sandbox: None,
         tree: None,
         started_at: Timestamp::UNIX_EPOCH,

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use selvedge_core::config::Flags;
 use selvedge_core::model::{
-    EnvironmentSpec, Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp, VerificationPlan,
+    EnvironmentSpec, KnownFailures, Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp,
+    VerificationPlan,
 };
 use selvedge_engine::activity::{Progress, Redacted};
 use selvedge_engine::{Trees, Verification, verify};
@@ -116,6 +117,9 @@ async fn carry_out(
         task: String::new(),
         began: Timestamp::now(),
         baseline: Vec::new(),
+        known_failures: KnownFailures::default(),
+        test_base: None,
+        allow: Vec::new(),
         rerun_failed: false,
         last_green: Vec::new(),
         started_at: Timestamp::now(),

@@ -8,14 +8,14 @@ use selvedge_core::config::Resolved;
 use selvedge_core::guard::Protection;
 use selvedge_core::machine::compare;
 use selvedge_core::model::{
-    Baseline, BaselineMode, GuardReport, KnownFailures, Report, VerificationPlan,
+    Baseline, BaselineMode, GuardReport, KnownFailures, Report, ReportStatus, VerificationPlan,
 };
-use selvedge_engine::Since;
 use selvedge_engine::activity::Progress;
+use selvedge_engine::process::Supervisor;
+use selvedge_engine::{Since, Trees};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
-use crate::freeze;
 use crate::local::Home;
 use crate::secrets::supervisor_of_checks;
 use crate::walls;
@@ -36,44 +36,91 @@ pub(super) fn check_out(dir: &Path, revision: &str) -> Result<Since, CliError> {
 }
 
 impl Before {
-    /// Looks at what was changed, then runs the checks on what stood there before.
+    /// Runs the checks on what stood there before, and looks at what was changed since.
     pub(super) async fn look(
         since: &Since,
+        trees: &Trees,
         settings: &Resolved,
         plan: &VerificationPlan,
         (limit, home): (Duration, &Home),
         progress: &dyn Progress,
     ) -> Result<Self, CliError> {
-        let protect = freeze::protect(settings, plan);
-        let protection = Protection::new(&protect, &settings.allow, "").map_err(CliError::usage)?;
-        let findings = since.findings(&protection);
-        let mut before = Self {
-            guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
-            baseline: Baseline {
-                checks: Vec::new(),
-                cached: 0,
-                duration_ms: 0,
-            },
-            known_failures: settings.known_failures,
+        let protection =
+            Protection::new(&settings.protect, &settings.allow).map_err(CliError::usage)?;
+        let mut baseline = Baseline {
+            checks: Vec::new(),
+            cached: 0,
+            duration_ms: 0,
         };
         if let VerificationPlan::Steps { steps } = plan
             && settings.baseline != BaselineMode::Off
         {
-            let raised = walls::raise(&settings.sandbox, since.dir(), home).await?;
-            let supervisor =
-                supervisor_of_checks(&settings.environment, since.dir()).within(raised.checks);
+            let supervisor = supervisor(since, settings, home).await?;
             let never = CancellationToken::new();
             let taken = since.baseline(steps, limit, &supervisor, progress, &never);
             let taken = taken.await;
             supervisor.retire().await;
-            before.baseline = taken.map_err(CliError::infrastructure)?;
+            baseline = taken.map_err(CliError::infrastructure)?;
         }
-        Ok(before)
+        let findings = since.findings(trees, &protection, &baseline);
+        Ok(Self {
+            guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
+            baseline,
+            known_failures: settings.known_failures,
+        })
     }
 
-    /// Holds a report against it.
-    pub(super) fn judge(self, report: &mut Report) {
+    /// Completes a report with it; where it passes, the checks run again with the tests of the revision.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of one verification"
+    )]
+    pub(super) async fn complete(
+        self,
+        since: &Since,
+        trees: &Trees,
+        settings: &Resolved,
+        plan: &VerificationPlan,
+        (limit, home): (Duration, &Home),
+        report: &mut Report,
+        progress: &dyn Progress,
+    ) -> Result<(), CliError> {
         report.guard = Some(self.guard);
-        compare(&self.baseline, self.known_failures, report);
+        let before: Vec<_> = self.baseline.checks.iter().map(Some).collect();
+        let mut preview = report.clone();
+        compare(&before, self.known_failures, &mut preview);
+        if let VerificationPlan::Steps { steps } = plan
+            && preview.status == ReportStatus::Pass
+        {
+            let supervisor = supervisor(since, settings, home).await?;
+            let never = CancellationToken::new();
+            let crossed = since
+                .cross(
+                    trees,
+                    steps,
+                    limit,
+                    &self.baseline,
+                    &report.checks,
+                    &|_| false,
+                    &supervisor,
+                    progress,
+                    &never,
+                )
+                .await;
+            supervisor.retire().await;
+            report.crossed = crossed.map_err(CliError::infrastructure)?.map(Box::new);
+        }
+        compare(&before, self.known_failures, report);
+        Ok(())
     }
+}
+
+/// Starts processes in the revision's folder, with the sandbox of checks.
+async fn supervisor(
+    since: &Since,
+    settings: &Resolved,
+    home: &Home,
+) -> Result<Supervisor, CliError> {
+    let raised = walls::raise(&settings.sandbox, since.dir(), home).await?;
+    Ok(supervisor_of_checks(&settings.environment, since.dir()).within(raised.checks))
 }

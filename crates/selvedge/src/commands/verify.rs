@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use selvedge_core::config::Flags;
 use selvedge_core::export::{Account, Verdict};
-use selvedge_core::model::{
-    CheckReport, GuardReport, Report, ReportStatus, Task, VerificationPlan, exit_code,
-};
+use selvedge_core::model::{CheckReport, Report, ReportStatus, Task, VerificationPlan, exit_code};
 use selvedge_core::words::{counted, duration, marks};
 use selvedge_engine::Since;
 use selvedge_engine::activity::Progress;
@@ -22,7 +20,7 @@ use crate::freeze;
 use crate::local::Home;
 use crate::output::human::Human;
 use crate::output::json::{self, Machine};
-use crate::output::words::guarded;
+use crate::output::words::{cross_checked, guarded};
 use crate::output::{Format, gates, indented, last_word, one_line, style};
 use crate::secrets;
 use crate::settings::REPOSITORY_FILE;
@@ -63,8 +61,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let judged = output.reports.attestation.subject(&home, &dir)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
     let asked = Asked::of(args, &settings, &dir)?;
-    let is_looked_at = settings.syntax.is_some() || asked.is_some();
-    let trees = since.as_ref().filter(|_| is_looked_at).map(Since::trees);
+    let trees = since.as_ref().map(Since::trees);
     let trees = trees.transpose().map_err(CliError::infrastructure)?;
     let progress: Box<dyn Progress> = match args.format {
         Format::Human => Box::new(Human::beside(&output.reports)),
@@ -79,16 +76,28 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         environment: settings.environment.clone(),
     };
     let report = runtime()?.block_on(async {
-        let before = match &since {
+        let base = since.as_ref().zip(trees.as_ref());
+        let before = match base {
             None => None,
-            Some(since) => {
-                Some(Before::look(since, &settings, &checks.plan, (limit, &home), progress).await?)
-            }
+            Some((since, trees)) => Some(
+                Before::look(
+                    since,
+                    trees,
+                    &settings,
+                    &checks.plan,
+                    (limit, &home),
+                    progress,
+                )
+                .await?,
+            ),
         };
         let changed = (trees.clone(), settings.syntax.clone());
         let mut report = once_since(&checks, changed, progress).await?;
-        if let Some(before) = before {
-            before.judge(&mut report);
+        if let (Some(before), Some((since, trees))) = (before, base) {
+            let (plan, with) = (&checks.plan, (limit, &home));
+            before
+                .complete(since, trees, &settings, plan, with, &mut report, progress)
+                .await?;
         }
         if let (Some(asked), Some(trees)) = (&asked, &trees) {
             let about = (trees, checks.dir.as_path());
@@ -103,10 +112,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         Format::Human => last_word(&output.reports, &(verdict(&report) + "\n")),
         Format::Json | Format::Jsonl => json::print(&report),
     }
-    let offences = report.guard.iter().flat_map(GuardReport::offences);
-    let (tampered, unsure) = (offences.count() > 0, report.review_reason().is_some());
+    let unsure = report.review_reason().is_some();
     let code = match report.status {
-        ReportStatus::Fail if tampered => exit_code::TAMPERED,
         ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
         ReportStatus::Pass if let Some(gate) = report.held_back() => match &gate.error {
             None => exit_code::NEEDS_REVIEW,
@@ -125,7 +132,13 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
 
 fn verdict(report: &Report) -> String {
     let findings = report.guard.iter().flat_map(|guard| &guard.findings);
-    let noticed: String = findings.map(|it| guarded(it) + "\n").collect();
+    let mut noticed: String = findings.map(|it| guarded(it) + "\n").collect();
+    noticed.extend(
+        report
+            .crossed
+            .iter()
+            .map(|crossed| cross_checked(crossed) + "\n"),
+    );
     let judged: String = report.gates.iter().map(gates::judged).collect();
     noticed + &judged + &outcome(report)
 }
@@ -161,7 +174,7 @@ fn outcome(report: &Report) -> String {
             let digests: String = digests.map(|digest| indented(digest, "  │ ")).collect();
             let failed = style::bad(style::strong("not verified"));
             let count = match summary.failed {
-                0 => "what decides how the checks run was weakened".to_owned(),
+                0 => "a protected file was changed".to_owned(),
                 failed => format!("{failed} of {} checks fail", summary.total),
             };
             format!("{digests}{}{failed}: {count} {took}", judged(report))

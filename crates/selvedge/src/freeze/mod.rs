@@ -8,7 +8,7 @@ mod several;
 use std::path::Path;
 
 use selvedge_core::config::{Origin, Resolved};
-use selvedge_core::guard::{Protection, Rule, scripts_of};
+use selvedge_core::guard::Protection;
 use selvedge_core::model::{
     AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
     VerificationPlan,
@@ -68,20 +68,19 @@ pub(crate) fn task(
     notices.extend(unheld);
     notices.extend(judging.as_ref().map(who_judges));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
-    let protect = protect(settings, &verification);
-    Protection::new(&protect, &allow, "").map_err(CliError::usage)?;
+    Protection::new(&settings.protect, &allow).map_err(CliError::usage)?;
     let limits = limits(settings, &agent);
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
         syntax: settings.syntax.clone(),
         tool_calls: settings.tool_calls,
-        protect,
+        protect: settings.protect.clone(),
         allow,
         known_failures: task.known_failures.unwrap_or(settings.known_failures),
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         part_of: None,
-        restored_check_files: Vec::new(),
+        test_base: None,
         description: task.description.clone(),
         acceptance_criteria: task.acceptance_criteria.clone(),
         workspace: dir.to_owned(),
@@ -145,15 +144,6 @@ fn limits(settings: &Resolved, agent: &AgentSpec) -> SessionLimits {
     } else {
         settings.limits
     }
-}
-
-/// The user's own globs, and the scripts that the checks run.
-pub(crate) fn protect(settings: &Resolved, verification: &VerificationPlan) -> Vec<Rule> {
-    let steps = match verification {
-        VerificationPlan::Steps { steps } => &steps[..],
-        VerificationPlan::Skip | VerificationPlan::AutoPass => &[],
-    };
-    [scripts_of(steps), settings.protect.clone()].concat()
 }
 
 fn wants_baseline(

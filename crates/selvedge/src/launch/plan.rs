@@ -90,12 +90,9 @@ pub(super) async fn one(
     let known = stage.home.replay(&stage.home.journal()?, run_id)?;
     let state = match &known.run {
         None => {
-            let restored_check_files = match plan.start_tree().filter(|_| subtask.spec.snapshots) {
-                Some(tree) => restore_check_files(stage, plan, subtask, tree)?,
-                None => Vec::new(),
-            };
+            let test_base = plan.start_tree().filter(|_| subtask.spec.snapshots);
             let spec = RunSpec {
-                restored_check_files,
+                test_base: test_base.cloned(),
                 ..plan.run_spec(subtask)
             };
             let input = Input::Create {
@@ -113,22 +110,6 @@ pub(super) async fn one(
     };
     let gone = || CliError::infrastructure(format!("subtask `{}` has no run", subtask.id));
     state.run.ok_or_else(gone)
-}
-
-/// What earlier subtasks made of the files that decide how this one's checks run does not count.
-fn restore_check_files(
-    stage: &Stage<'_>,
-    plan: &Plan,
-    subtask: &PlannedSubtask,
-    plan_start: &TreeId,
-) -> Result<Vec<String>, CliError> {
-    let restore = || {
-        let workspace = stage.home.workspace(&plan.spec.workspace)?;
-        let plan_start = workspace::TreeId::parse(plan_start.as_str())?;
-        let earlier = plan.descriptions_of_verified();
-        selvedge_engine::restore_check_files(&workspace, &plan_start, &subtask.spec, &earlier)
-    };
-    tokio::task::block_in_place(restore).map_err(CliError::infrastructure)
 }
 
 /// Puts the tree back that a failed subtask began from; what stands there is kept first, and named.

@@ -17,7 +17,9 @@ use selvedge_engine::activity::{Activity, Progress};
 
 use super::beside::Beside;
 use super::gates::{held_back, judged};
-use super::words::{back_to, guarded, mark, outcome_word, session_word, unkept_notice};
+use super::words::{
+    back_to, cross_checked, guarded, mark, outcome_word, session_word, unkept_notice,
+};
 use super::{Reports, Watch, indented, last_word, one_line, plan, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
 
@@ -177,6 +179,9 @@ impl<'a> Human<'a> {
         for finding in report.guard.iter().flat_map(|guard| &guard.findings) {
             self.say(guarded(finding));
         }
+        if let Some(crossed) = &report.crossed {
+            self.say(cross_checked(crossed));
+        }
         for check in &report.checks {
             if let Some(note) = marks(check) {
                 let label = one_line(check.label(), ACTIVITY_WIDTH);
@@ -185,8 +190,7 @@ impl<'a> Human<'a> {
             }
         }
         let goes_back = report
-            .checks
-            .iter()
+            .failing_checks()
             .filter_map(|check| Some((check, check.digest.as_ref()?)));
         for (check, digest) in goes_back {
             let label = one_line(check.label(), ACTIVITY_WIDTH);
@@ -249,9 +253,6 @@ impl Observer for Human<'_> {
         match &envelope.event {
             Event::RunCreated { .. } => {
                 self.say(head(run));
-                if let Some(restored) = run.restored_check_files() {
-                    self.say(style::warning(one_line(&restored, 400)));
-                }
             }
             Event::AttemptBegan { run_number, .. } => {
                 if let Some(attempt) = run.attempt(*run_number) {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::gates::{held_back, judged};
 use super::human::verdict;
-use super::words::{back_to, guarded, mark, rests_on, session_word};
+use super::words::{back_to, cross_checked, guarded, mark, rests_on, session_word};
 use super::{indented, one_line, style};
 use selvedge_core::words::{cost, counted, duration, marks, tokens};
 
@@ -112,6 +112,11 @@ fn one_attempt(attempt: &Attempt, spec: &RunSpec, detail: Detail) -> String {
     for finding in guard.flat_map(|guard| &guard.findings) {
         text += &format!("{}\n", guarded(finding));
     }
+    let crossed = attempt
+        .report
+        .iter()
+        .filter_map(|report| report.crossed.as_deref());
+    text.extend(crossed.map(|crossed| cross_checked(crossed) + "\n"));
     for (index, check) in attempt
         .report
         .iter()

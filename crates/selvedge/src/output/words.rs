@@ -3,7 +3,9 @@
 
 use selvedge_core::guard::{Finding, Strength};
 use selvedge_core::machine::Run;
-use selvedge_core::model::{CheckStatus, Evidence, Outcome, SessionStatus, TreeId, Unkept};
+use selvedge_core::model::{
+    CheckStatus, CrossedReport, CrossedResult, Evidence, Outcome, SessionStatus, TreeId, Unkept,
+};
 
 use super::{one_line, style};
 
@@ -20,6 +22,21 @@ pub(crate) fn guarded(finding: &Finding) -> String {
         .unwrap_or_default();
     let what = one_line(&format!("{}{line}: {}", finding.path, finding.what), 200);
     format!("  {sign} {what}")
+}
+
+/// What the checks found with the original tests, in a line.
+pub(crate) fn cross_checked(crossed: &CrossedReport) -> String {
+    let sign = match crossed.result {
+        CrossedResult::Passed => style::good("✓"),
+        CrossedResult::StillFailing => style::bad("✗"),
+        CrossedResult::Undecided | CrossedResult::TestsDoNotFit | CrossedResult::SharedFiles => {
+            style::warning("?")
+        }
+    };
+    format!(
+        "  {sign} original tests: {}",
+        one_line(&crossed.reason, 300)
+    )
 }
 
 /// What a verdict rests on, in words.

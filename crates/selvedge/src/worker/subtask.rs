@@ -1,10 +1,9 @@
 //! What a subtask of a plan begins from: the work of the subtasks before it, wherever they were carried
-//! out, and the files that decide how checks run as the plan found them.
+//! out, judged by the tests that the plan found.
 
 use std::path::Path;
 
 use selvedge_core::model::{LeftTree, RunSpec, Task, TaskPart, TreeId};
-use selvedge_engine::restore_check_files;
 use selvedge_engine::workspace::{self, Workspace};
 
 use super::place::{Ground, NoPlace, Place};
@@ -13,20 +12,19 @@ use crate::fleet::{Hub, HubError};
 use crate::settings::REPOSITORY_FILE;
 
 /// A later subtask of a plan, with its workspace as it begins.
-pub(super) struct LaterSubtask<'a> {
-    part: &'a TaskPart,
+pub(super) struct LaterSubtask {
     workspace: Workspace,
     /// The tree that the plan began from; `None` where no snapshot of it was taken.
     plan_start: Option<workspace::TreeId>,
 }
 
-impl<'a> LaterSubtask<'a> {
+impl LaterSubtask {
     /// Puts in place what the subtasks before it left. `None` for a task that has none before it.
     pub(super) async fn put_in_place(
         hub: &Hub,
         place: &Place,
         ground: &Ground,
-        task: &'a Task,
+        task: &Task,
     ) -> Result<Option<Self>, NoPlace> {
         let is_later = |part: &&TaskPart| part.begins_from.is_some() || part.plan_start.is_some();
         let Some(part) = task.part_of.as_ref().filter(is_later) else {
@@ -51,7 +49,6 @@ impl<'a> LaterSubtask<'a> {
             restored.map_err(not_now)?;
         }
         Ok(Some(Self {
-            part,
             workspace,
             plan_start,
         }))
@@ -77,14 +74,10 @@ impl<'a> LaterSubtask<'a> {
         Ok(done)
     }
 
-    /// Puts back what earlier subtasks changed of the files that decide how this one's checks run; says
-    /// which. Blocks.
-    pub(super) fn restore_check_files(&self, spec: &RunSpec) -> Result<Vec<String>, NoPlace> {
-        let Some(plan_start) = self.plan_start.as_ref().filter(|_| spec.snapshots) else {
-            return Ok(Vec::new());
-        };
-        let earlier = &self.part.earlier_descriptions;
-        restore_check_files(&self.workspace, plan_start, spec, earlier).map_err(not_now)
+    /// The tree whose tests judge this subtask's work.
+    pub(super) fn test_base(&self, spec: &RunSpec) -> Option<TreeId> {
+        let tree = self.plan_start.as_ref().filter(|_| spec.snapshots)?;
+        Some(TreeId::new(tree.as_str()))
     }
 }
 

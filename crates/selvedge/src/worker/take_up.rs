@@ -79,10 +79,8 @@ impl Porter {
         }
         if !inherited.is_empty() {
             // A clone is put together again as it was when the run began; a folder is as its agents left it.
-            if place.is_clone()
-                && let Some(later) = self.later_subtask(assign, place).await?
-            {
-                tokio::task::block_in_place(|| later.restore_check_files(&run.spec))?;
+            if place.is_clone() {
+                self.later_subtask(assign, place).await?;
             }
             let notes = takeover::trees(&self.hub, id, place, &self.ground, run).await?;
             for note in notes {
@@ -115,11 +113,11 @@ impl Porter {
         })
     }
 
-    async fn later_subtask<'a>(
+    async fn later_subtask(
         &self,
-        assign: &'a TaskAssign,
+        assign: &TaskAssign,
         place: &Place,
-    ) -> Result<Option<LaterSubtask<'a>>, Halt> {
+    ) -> Result<Option<LaterSubtask>, Halt> {
         let later = LaterSubtask::put_in_place(&self.hub, place, &self.ground, &assign.task);
         Ok(later.await?)
     }
@@ -130,14 +128,11 @@ impl Porter {
         &self,
         assign: &TaskAssign,
         place: &Place,
-        later: &LaterSubtask<'_>,
+        later: &LaterSubtask,
     ) -> Result<RunSpec, Halt> {
         let spec = later.with_settings_of_plan(|| self.frozen(assign, place))??;
-        let restored_check_files = later.restore_check_files(&spec)?;
-        Ok(RunSpec {
-            restored_check_files,
-            ..spec
-        })
+        let test_base = later.test_base(&spec);
+        Ok(RunSpec { test_base, ..spec })
     }
 
     /// The task resolved by this worker's settings, and the repository's.

@@ -21,4 +21,3 @@ mod reports;
 mod slow;
 mod stage;
 mod tools;
-mod tricks;

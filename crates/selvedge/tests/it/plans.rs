@@ -199,87 +199,60 @@ fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
     // Whether it is verified or unchecked, and whichever way the script was weakened.
     let edits = [
         "echo : > ci/check.sh",
-        "rm ci/check.sh; ln -s /bin/true ci/check.sh",
-        "rm ci/check.sh",
         "mv ci real; ln -s real ci; echo : > real/check.sh",
     ];
     for (edit, first) in edits.iter().flat_map(|edit| [(edit, TRUE), (edit, "")]) {
         let env = stage();
         env.write("ci/check.sh", "test -s b\n");
         env.commit("check");
-        let work = format!("case $name in a) {edit};; b) cat ci/check.sh > ../seen;; esac");
+        let work = format!("case $name in a) {edit};; b) echo x > other;; esac");
         let text = checked_by_script(first);
         let out = env
             .selvedge(plan(&env, &text, &work, &["--format", "json"]))
             .run();
-        out.assert_code(1);
+        out.assert_code(7);
         let word = if first.is_empty() {
             "unchecked"
         } else {
             "verified"
         };
-        assert_eq!(
-            outcomes(&out),
-            [&format!("a {word}"), "b max_retries_exhausted"],
-            "{edit}"
+        assert_eq!(outcomes(&out), [&format!("a {word}"), "b -"], "{edit}");
+        // The later one begins with what the plan found: its check fails in the baseline, and still does.
+        let reason = out.json()["reason"].to_string();
+        assert!(
+            reason.contains("with the original tests, `sh ci/check.sh` still fails"),
+            "{edit}: {reason}"
         );
-        // The later one is not to blame: it begins with the original, and is told of it.
-        let b = &out.json()["subtasks"][1]["result"];
-        assert_eq!(
-            b["verification_report"]["guard"]["findings"],
-            json!([]),
-            "{b:#}"
-        );
-        let warnings = b["warnings"].to_string();
-        assert!(warnings.contains("`ci/check.sh`"), "{warnings}");
-        let seen = std::fs::read_to_string(env.root().join("seen")).unwrap();
-        assert_eq!(seen, "test -s b\n");
-        assert_eq!(env.read("ci/check.sh"), "test -s b\n");
     }
 }
 
 #[test]
-fn an_unchecked_subtask_cannot_change_how_later_checks_run() {
+fn work_of_a_later_subtask_is_verified_by_the_tests_of_the_plan() {
     let env = stage();
-    env.write("package.json", r#"{"scripts": {"test": "node test.js"}}"#);
-    env.commit("package");
-    let text = checked_by_script("").replace("sh ci/check.sh", "grep -q node package.json");
-    let work = r#"test $name != a || echo '{"scripts": {"test": "true"}}' > package.json"#;
+    env.write("ci/check.sh", "test -s b\n");
+    env.commit("check");
+    let work = "case $name in a) echo : > ci/check.sh;; b) echo x > b;; esac";
+    let text = checked_by_script(TRUE);
     let out = env
         .selvedge(plan(&env, &text, work, &["--format", "json"]))
         .run();
     out.assert_code(0);
-    assert_eq!(outcomes(&out), ["a unchecked", "b verified"]);
-    assert!(env.read("package.json").contains("node test.js"));
+    assert_eq!(outcomes(&out), ["a verified", "b verified"]);
+    assert_eq!(env.read("ci/check.sh"), ":\n", "what was delivered stays");
 }
 
 #[test]
-fn what_an_earlier_subtask_was_asked_for_stays_and_so_does_what_the_plan_allows() {
-    let env = stage();
-    env.write("package.json", r#"{"scripts": {"test": "node test.js"}}"#);
-    env.commit("package");
-    let work = r#"case $name in
-a*) echo '{"scripts": {"test": "node --test"}}' > package.json
-    mkdir -p ci; echo 'test -s b' > ci/check.sh; echo tests > test_b.py;;
-b) cp test_b.py b;;
-esac"#;
-    let asked = checked_by_script(TRUE).replace("write a", "write a in package.json");
-    let allowed = format!("allow = [\"ci/check.sh\"]\n{asked}");
-    let named = asked.replace("in package.json", "in package.json and ci/check.sh");
-    for (text, code, b) in [
-        (&allowed, 0, "b verified"),
-        (&named, 0, "b verified"),
-        (&asked, 1, "b max_retries_exhausted"),
-    ] {
+fn a_script_that_an_earlier_subtask_adds_judges_only_where_the_plan_allows() {
+    let work =
+        "case $name in a) mkdir -p ci; echo 'test -s b' > ci/check.sh;; b) echo x > b;; esac";
+    let text = checked_by_script(TRUE);
+    let allowed = format!("allow = [\"ci/check.sh\"]\n{text}");
+    for (text, code) in [(&allowed, 0), (&text, 7)] {
+        let env = stage();
         let out = env
             .selvedge(plan(&env, text, work, &["--format", "json"]))
             .run();
         out.assert_code(code);
-        assert_eq!(outcomes(&out), ["a verified", b]);
-        assert!(env.read("package.json").contains("node --test"));
-        assert_eq!(env.read("b"), "tests\n");
-        env.git(["checkout", "-q", "."]);
-        env.git(["clean", "-qfd"]);
     }
 }
 

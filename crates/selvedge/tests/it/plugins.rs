@@ -147,7 +147,7 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
 }
 
 #[test]
-fn a_plug_in_that_the_agent_rewrites_is_put_back_before_it_is_asked() {
+fn a_plug_in_that_the_agent_rewrites_does_not_judge() {
     let env = with_plugin("sh checks/mine.sh", "");
     let honest = "echo '{\"v\":1,\"status\":\"fail\",\"failures\":[{\"summary\":\"no\"}]}'\n";
     env.write("checks/mine.sh", honest);
@@ -159,8 +159,7 @@ fn a_plug_in_that_the_agent_rewrites_is_put_back_before_it_is_asked() {
     );
     let run = ["run", "do it", "--agent-cmd", &agent, "--format", "json"];
     let out = env.selvedge(run).run();
-    out.assert_code(8);
-    assert_eq!(out.json()["outcome"], "tampered");
-    let script = std::fs::read_to_string(env.work().join("checks/mine.sh")).unwrap();
-    assert_eq!(script, honest);
+    out.assert_code(7);
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    assert_eq!(crossed["result"], "still_failing", "{crossed}");
 }

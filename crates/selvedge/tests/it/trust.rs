@@ -152,26 +152,14 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
 }
 
 #[test]
-fn skipped_tests_in_two_attempts_are_tampering() {
+fn tests_that_are_skipped_wait_for_review() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
-    let skips = agent(
-        &env,
-        "printf 'adds ok\\ngreets ignored\\n' > tests; echo x >> tried",
-    );
+    let skips = agent(&env, "printf 'adds ok\\ngreets ignored\\n' > tests");
     let out = run_json(&env, &skips, &runner, &["--retries", "5"]);
-    out.assert_code(8);
-    assert_eq!(out.json()["outcome"], "tampered");
-    assert_eq!(out.json()["verification_status"], "partial_pass");
-    assert_eq!(out.json()["verification_attempts"], 2);
-    assert_eq!(check(&out)["weakened"], true);
-    let told = prompt(&env, 2);
-    for part in [
-        "1 test that was executed before is skipped now",
-        "greets",
-        "put them back",
-    ] {
-        assert!(told.contains(part), "`{part}` is missing in:\n{told}");
-    }
+    out.assert_code(7);
+    assert_eq!(out.json()["verification_attempts"], 1);
+    let reason = out.json()["reason"].to_string();
+    assert!(reason.contains("skipped now: greets"), "{reason}");
 }
 
 #[test]
@@ -264,22 +252,22 @@ fn checked_by_a_script() -> TestEnv {
 }
 
 #[test]
-fn a_check_that_was_weakened_is_put_back_before_it_judges() {
+fn a_check_that_was_weakened_does_not_judge() {
     let env = checked_by_a_script();
     let cheats = agent(
         &env,
         "printf '#!/bin/sh\\nexit 0\\n' > check.sh; echo $RANDOM > noise",
     );
-    let out = run_json(&env, &cheats, "./check.sh", &["--retries", "5"]);
-    out.assert_code(8);
+    let out = run_json(&env, &cheats, "./check.sh", &["--retries", "1"]);
+    out.assert_code(7);
     assert_eq!(out.json()["verification_attempts"], 2);
-    let guard = &out.json()["verification_report"]["guard"];
-    assert_eq!(guard["status"], "tampered");
-    assert_eq!(guard["findings"][0]["path"], "check.sh");
-    assert!(env.read("check.sh").contains("grep"), "it stays put back");
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    assert_eq!(crossed["result"], "still_failing");
+    assert_eq!(crossed["changed_files"], serde_json::json!(["check.sh"]));
     let told = prompt(&env, 2);
     assert!(
-        told.contains("DOES NOT COUNT") && told.contains("check.sh"),
+        told.contains("./check.sh")
+            && told.contains("with the original tests; changes to tests do not count"),
         "{told}"
     );
 }
@@ -293,21 +281,21 @@ fn work_that_is_right_passes_though_the_check_was_touched() {
     );
     let out = run_json(&env, &both, "./check.sh", &[]);
     out.assert_code(0);
-    let reason = out.json()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("put back"), "{reason}");
-    assert!(env.read("check.sh").contains("grep"));
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    assert_eq!(crossed["result"], "passed", "{crossed}");
+    assert!(
+        env.read("check.sh").contains("exit 0"),
+        "the work is delivered as it is"
+    );
 }
 
 #[test]
-fn a_protected_file_may_be_changed_where_the_task_asks_for_it() {
+fn a_protected_file_is_reverted_unless_the_task_allows_its_change() {
     let env = checked_by_a_script();
-    let agent = agent(&env, "printf '#!/bin/sh\\ntrue\\n' > check.sh");
-    let task = |more: &str| {
-        format!(
-            r#"{{"description": "make it pass", {more}
-                "verification_steps": [{{"type": "command", "target": "./check.sh"}}]}}"#
-        )
-    };
+    env.write("selvedge.toml", "[guard]\nprotect = [\"*.lock\"]\n");
+    env.write("tool.lock", "1\n");
+    env.commit("A lock");
+    let agent = agent(&env, "echo good > out; echo 2 > tool.lock");
     let run = [
         "run",
         "--file",
@@ -317,12 +305,18 @@ fn a_protected_file_may_be_changed_where_the_task_asks_for_it() {
         "--retries",
         "0",
     ];
-    let out = env
-        .selvedge(run)
-        .stdin(task(r#""allow": ["check.sh"],"#))
-        .run();
-    out.assert_code(0);
-    assert!(env.read("check.sh").contains("true"));
+    let task = |more: &str| {
+        format!(
+            r#"{{"description": "make it pass", {more}
+                "verification_steps": [{{"type": "command", "target": "./check.sh"}}]}}"#
+        )
+    };
+    for (more, expected) in [("", "1\n"), (r#""allow": ["tool.lock"],"#, "2\n")] {
+        env.selvedge(run).stdin(task(more)).run().assert_code(0);
+        assert_eq!(env.read("tool.lock"), expected);
+        env.git(["checkout", "-q", "."]);
+        std::fs::remove_file(env.work().join("out")).unwrap();
+    }
 }
 
 /// An agent whose work passes its check and ends the process that tests it.

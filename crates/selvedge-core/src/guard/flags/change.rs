@@ -7,7 +7,6 @@ use super::super::ChangedFile;
 use super::super::diff::diff;
 use super::super::mask::Views;
 use super::super::text::{self, Language};
-use super::units::{self, Units};
 
 /// Above this size nothing is read.
 const MOST_BYTES: usize = 1 << 20;
@@ -38,18 +37,11 @@ pub(super) fn read<'a>(change: &ChangedFile<'a>) -> Option<Texts<'a>> {
 pub(super) struct Changed<'a> {
     pub(super) path: &'a str,
     pub(super) language: Language,
-    pub(super) existed: bool,
-    pub(super) exists: bool,
-    /// By its path; see [`Changed::is_test_line`] for the tests inside a source file.
-    pub(super) is_test: bool,
     before: Vec<&'a str>,
     after: Vec<&'a str>,
-    pub(super) old: Views,
     pub(super) new: Views,
-    pub(super) old_tests: Units,
-    pub(super) new_tests: Units,
     added: Vec<usize>,
-    pub(super) removed: Vec<usize>,
+    removed: Vec<usize>,
     /// Where the tests inside a Rust source begin.
     inline_tests: Option<usize>,
 }
@@ -57,7 +49,6 @@ pub(super) struct Changed<'a> {
 impl<'a> Changed<'a> {
     pub(super) fn of(texts: &'a Texts<'a>) -> Self {
         let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
-        let old = Views::of(texts.language, before.unwrap_or_default());
         let new = Views::of(texts.language, after.unwrap_or_default());
         let is_test = text::is_test_path(texts.path);
         let from = |views: &Views| {
@@ -73,15 +64,9 @@ impl<'a> Changed<'a> {
         Self {
             path: texts.path,
             language: texts.language,
-            existed: texts.before.is_some(),
-            exists: texts.after.is_some(),
-            is_test,
-            old_tests: units::of(texts.language, &old, from(&old)),
-            new_tests: units::of(texts.language, &new, from(&new)),
             inline_tests: from(&new),
             before,
             after,
-            old,
             new,
             added,
             removed,
@@ -91,6 +76,16 @@ impl<'a> Changed<'a> {
     /// Whether a line of the file as it is now belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
         self.inline_tests.is_some_and(|from| line >= from)
+    }
+
+    /// A line of the file as it was, by its index.
+    pub(super) fn line_before(&self, line: usize) -> Option<&'a str> {
+        self.before.get(line).copied()
+    }
+
+    /// A line of the file as it is now, by its index.
+    pub(super) fn line_now(&self, line: usize) -> Option<&'a str> {
+        self.after.get(line).copied()
     }
 
     /// A removed line, trimmed.

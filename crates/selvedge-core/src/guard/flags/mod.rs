@@ -1,23 +1,20 @@
-//! What the changed lines of sources and tests look like: the known ways to pass without being
-//! right, as flags for a person and the higher tiers to weigh.
+//! New lines of sources that attack what judges them, as flags for a person and the higher tiers to weigh.
 //!
-//! Only lines that this attempt added or removed are judged, never one that merely moved; comments,
-//! texts and fixtures are not code. Files above 1 MiB are left unread.
+//! Tests are not read: the checks run again with the original ones. Only lines that this attempt added are judged,
+//! never one that merely moved; comments, texts and fixtures are not code. Files above 1 MiB are left unread.
 
-mod assertions;
 mod bodies;
 mod change;
-mod markers;
 mod rules;
-mod units;
+mod suppressions;
 
 use std::collections::BTreeMap;
 
 use super::ChangedFile;
 use super::finding::{Action, Finding, FindingKind, Strength};
-use super::protection::Protection;
-use super::text;
 use change::{Changed, Moved};
+
+pub use suppressions::KnownDiagnostic;
 
 /// A flag, before it has a path.
 #[derive(Debug)]
@@ -45,47 +42,35 @@ impl Flag {
     }
 }
 
-/// Flags all changes together. A file that will be put back or removed (`judged`) is not flagged as
-/// well: what stands in it will be gone.
+/// Flags all changes together. A file that will be reverted (`judged`) is not flagged as well.
 pub(super) fn inspect(
-    protection: &Protection,
     changes: &[ChangedFile<'_>],
     judged: &[Finding],
+    diagnostics: &[KnownDiagnostic],
 ) -> Vec<Finding> {
-    let undone = |path: &str| {
-        let offends =
+    let is_reverted = |path: &str| {
+        let reverts =
             |finding: &&Finding| matches!(finding.action, Action::PutBack | Action::Remove);
         judged
             .iter()
-            .filter(offends)
+            .filter(reverts)
             .any(|finding| finding.path == path)
     };
     let texts: Vec<_> = changes
         .iter()
-        .filter(|change| change.before != change.after && !undone(change.path))
+        .filter(|change| change.before != change.after && !is_reverted(change.path))
         .filter_map(change::read)
         .collect();
     let changed: Vec<Changed<'_>> = texts.iter().map(Changed::of).collect();
     let mut moved = Moved::of(&changed);
-    let added: Vec<Vec<usize>> = changed.iter().map(|file| moved.new_lines(file)).collect();
-    let work = assertions::Work::of(protection, &changed);
     let mut findings = Vec::new();
-    for (file, added) in changed.iter().zip(&added) {
-        let mut flags = rules::flags(file, added);
-        flags.extend(bodies::flags(file, added));
-        flags.extend(markers::flags(
-            file,
-            added,
-            protection.task().ask_for_skips(),
-        ));
-        flags.extend(assertions::flags(&work, file, added));
+    for file in &changed {
+        let added = moved.new_lines(file);
+        let mut flags = rules::flags(file, &added);
+        flags.extend(bodies::flags(file, &added));
+        flags.extend(suppressions::flags(file, &added, diagnostics));
         findings.extend(folded(file.path, flags));
     }
-    let recorded = changes.iter().filter(|change| {
-        text::is_recorded(change.path) && change.before.is_some() && change.before != change.after
-    });
-    findings
-        .extend(recorded.flat_map(|change| folded(change.path, vec![assertions::recorded(&work)])));
     findings
 }
 

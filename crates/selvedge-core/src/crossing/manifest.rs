@@ -1,0 +1,513 @@
+//! Manifests hold both sides: what the project is made of, and how it is checked. The attempt decides about the
+//! first, the base about the second.
+
+use serde_json::Value;
+
+use super::references::name_of;
+use crate::guard::ChangedFile;
+
+/// A file of the attempt with the parts of the test side as they were before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// Those parts are the same.
+    Same,
+    /// The attempt's file with the original parts.
+    Merged(Vec<u8>),
+    /// The parts cannot be told apart.
+    Unreadable,
+}
+
+/// Merges a changed manifest; `None` for a file that is no manifest.
+pub(super) fn merge(change: &ChangedFile<'_>) -> Option<Merge> {
+    let format = Format::of(change.path)?;
+    let before = match change.before {
+        None => Some(format.empty()),
+        Some(bytes) => format.read(bytes),
+    };
+    let after = change.after.and_then(|bytes| format.read(bytes));
+    let (Some(before), Some(after)) = (before, after) else {
+        return Some(Merge::Unreadable);
+    };
+    let merged = format.merge(&before, &after);
+    if merged == after {
+        return Some(Merge::Same);
+    }
+    Some(
+        format
+            .write(&merged)
+            .map_or(Merge::Unreadable, Merge::Merged),
+    )
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    PackageJson,
+    ComposerJson,
+    Pyproject,
+    Cargo,
+    SetupCfg,
+    GoMod,
+}
+
+impl Format {
+    fn of(path: &str) -> Option<Self> {
+        Some(match name_of(path) {
+            "package.json" => Self::PackageJson,
+            "composer.json" => Self::ComposerJson,
+            "pyproject.toml" => Self::Pyproject,
+            "Cargo.toml" => Self::Cargo,
+            "setup.cfg" => Self::SetupCfg,
+            "go.mod" => Self::GoMod,
+            _ => return None,
+        })
+    }
+
+    fn empty(self) -> Value {
+        match self {
+            Self::GoMod => Value::Array(Vec::new()),
+            _ => Value::Object(serde_json::Map::new()),
+        }
+    }
+
+    fn read(self, bytes: &[u8]) -> Option<Value> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let value = match self {
+            Self::PackageJson | Self::ComposerJson => serde_json::from_str(text).ok()?,
+            Self::Pyproject | Self::Cargo => {
+                let table: toml::Table = toml::from_str(text).ok()?;
+                serde_json::to_value(table).ok()?
+            }
+            Self::SetupCfg => ini::read(text),
+            Self::GoMod => return Some(Value::Array(text.lines().map(Value::from).collect())),
+        };
+        value.is_object().then_some(value)
+    }
+
+    fn write(self, value: &Value) -> Option<Vec<u8>> {
+        match self {
+            Self::PackageJson | Self::ComposerJson => serde_json::to_vec_pretty(value).ok(),
+            // A value that TOML cannot hold (a null) cannot come from it.
+            Self::Pyproject | Self::Cargo => {
+                let table = toml::Table::try_from(value).ok()?;
+                toml::to_string(&table).ok().map(String::into_bytes)
+            }
+            Self::SetupCfg => ini::write(value).map(String::into_bytes),
+            Self::GoMod => {
+                let lines = value.as_array()?.iter().filter_map(Value::as_str);
+                Some(
+                    lines
+                        .flat_map(|line| [line, "\n"])
+                        .collect::<String>()
+                        .into_bytes(),
+                )
+            }
+        }
+    }
+
+    fn merge(self, before: &Value, after: &Value) -> Value {
+        if let (Self::GoMod, Value::Array(before), Value::Array(after)) = (self, before, after) {
+            return Value::Array(go_mod(before, after));
+        }
+        self.merge_table("", before, after)
+    }
+
+    /// Goes down to the keys that one side decides about as a whole.
+    fn merge_table(self, at: &str, before: &Value, after: &Value) -> Value {
+        let (empty, none) = (serde_json::Map::new(), Value::Null);
+        let before = before.as_object().unwrap_or(&empty);
+        let after = after.as_object().unwrap_or(&empty);
+        let mut merged = serde_json::Map::new();
+        let keys = after
+            .keys()
+            .chain(before.keys().filter(|key| !after.contains_key(*key)));
+        for key in keys {
+            let path = match at {
+                "" => key.clone(),
+                at => format!("{at}.{key}"),
+            };
+            let (old, new) = (before.get(key), after.get(key));
+            let decided = match self.owner(&path, new.or(old).unwrap_or(&none)) {
+                Owner::Base => old.cloned(),
+                Owner::Attempt => new.cloned(),
+                Owner::Dependencies => new.map(|new| {
+                    let old = old.unwrap_or(&none);
+                    registry_dependencies(old, new)
+                }),
+                Owner::Mixed => {
+                    let whole = self.merge_table(&path, old.unwrap_or(&none), new.unwrap_or(&none));
+                    let is_empty = whole.as_object().is_some_and(serde_json::Map::is_empty);
+                    (!is_empty || new.is_some()).then_some(whole)
+                }
+            };
+            if let Some(value) = decided {
+                merged.insert(key.clone(), value);
+            }
+        }
+        Value::Object(merged)
+    }
+
+    fn owner(self, path: &str, value: &Value) -> Owner {
+        let owner = match self {
+            Self::PackageJson => package_json(path),
+            Self::ComposerJson => composer_json(path),
+            Self::Pyproject => pyproject(path),
+            Self::Cargo => cargo(path),
+            Self::SetupCfg => setup_cfg(path),
+            Self::GoMod => Owner::Attempt,
+        };
+        // Only a table can be mixed.
+        match owner {
+            Owner::Mixed | Owner::Dependencies if !value.is_object() => Owner::Base,
+            owner => owner,
+        }
+    }
+}
+
+/// Who decides about a key of a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Base,
+    Attempt,
+    /// The attempt, as long as a dependency comes from where registries keep them.
+    Dependencies,
+    /// Each of its keys by itself.
+    Mixed,
+}
+
+fn package_json(path: &str) -> Owner {
+    match path {
+        "dependencies" | "devDependencies" | "peerDependencies" | "optionalDependencies" => {
+            Owner::Dependencies
+        }
+        "name"
+        | "version"
+        | "description"
+        | "keywords"
+        | "author"
+        | "contributors"
+        | "license"
+        | "repository"
+        | "bugs"
+        | "homepage"
+        | "funding"
+        | "main"
+        | "module"
+        | "types"
+        | "typings"
+        | "exports"
+        | "bin"
+        | "files"
+        | "engines"
+        | "private"
+        | "publishConfig"
+        | "sideEffects"
+        | "type"
+        | "browser"
+        | "man"
+        | "directories"
+        | "packageManager"
+        | "peerDependenciesMeta"
+        | "bundleDependencies"
+        | "browserslist"
+        | "icon"
+        | "categories"
+        | "contributes"
+        | "activationEvents"
+        | "displayName"
+        | "publisher"
+        | "unpkg"
+        | "jsdelivr" => Owner::Attempt,
+        _ => Owner::Base,
+    }
+}
+
+fn composer_json(path: &str) -> Owner {
+    match path {
+        "require" | "require-dev" => Owner::Dependencies,
+        "scripts" | "autoload-dev" | "config" | "repositories" => Owner::Base,
+        _ => Owner::Attempt,
+    }
+}
+
+fn pyproject(path: &str) -> Owner {
+    match path {
+        "project"
+        | "tool"
+        | "project.entry-points"
+        | "tool.poetry"
+        | "tool.uv"
+        | "tool.pdm"
+        | "tool.hatch" => Owner::Mixed,
+        // Plugins that pytest loads by themselves.
+        "project.entry-points.pytest11" | "tool.uv.sources" => Owner::Base,
+        "tool.poetry.plugins" | "tool.pdm.scripts" | "tool.hatch.envs" => Owner::Base,
+        _ if path.starts_with("project.") => Owner::Attempt,
+        _ if ["tool.poetry.", "tool.uv.", "tool.pdm.", "tool.hatch."]
+            .iter()
+            .any(|table| path.starts_with(table)) =>
+        {
+            Owner::Attempt
+        }
+        "tool.setuptools"
+        | "tool.setuptools_scm"
+        | "tool.flit"
+        | "tool.bumpversion"
+        | "tool.towncrier"
+        | "tool.commitizen"
+        | "tool.semantic_release"
+        | "tool.maturin"
+        | "tool.scikit-build"
+        | "tool.cibuildwheel"
+        | "tool.versioningit" => Owner::Attempt,
+        _ if path.starts_with("tool.") => Owner::Base,
+        _ => Owner::Attempt,
+    }
+}
+
+fn cargo(path: &str) -> Owner {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    match path {
+        "dependencies" | "build-dependencies" | "workspace.dependencies" => Owner::Attempt,
+        "dev-dependencies" => Owner::Dependencies,
+        "package" | "workspace" | "lib" => Owner::Mixed,
+        "package.autotests"
+        | "package.autobenches"
+        | "package.autoexamples"
+        | "package.build"
+        | "lib.test"
+        | "lib.harness"
+        | "lib.doctest"
+        | "workspace.lints" => Owner::Base,
+        "test" | "bench" | "patch" | "replace" | "lints" | "profile" | "cargo-features" => {
+            Owner::Base
+        }
+        _ if last == "dev-dependencies" => Owner::Dependencies,
+        _ => Owner::Attempt,
+    }
+}
+
+fn setup_cfg(path: &str) -> Owner {
+    let is_packaging = path == "metadata"
+        || path == "options"
+        || path.starts_with("options.")
+        || matches!(
+            path,
+            "egg_info" | "bdist_wheel" | "sdist" | "build_ext" | "bumpversion"
+        );
+    if is_packaging {
+        Owner::Attempt
+    } else {
+        Owner::Base
+    }
+}
+
+/// The attempt's dependencies, but those that it moved to a path, a repository or another name: what a test imports
+/// then comes from elsewhere than before.
+fn registry_dependencies(before: &Value, after: &Value) -> Value {
+    let Some(after) = after.as_object() else {
+        return after.clone();
+    };
+    let mut merged = after.clone();
+    merged.retain(|name, wanted| {
+        let old = before.get(name);
+        !comes_from_elsewhere(wanted) || old == Some(wanted)
+    });
+    for (name, wanted) in after {
+        if let Some(old) = before
+            .get(name)
+            .filter(|old| comes_from_elsewhere(wanted) && *old != wanted)
+        {
+            merged.insert(name.clone(), old.clone());
+        }
+    }
+    Value::Object(merged)
+}
+
+fn comes_from_elsewhere(wanted: &Value) -> bool {
+    match wanted {
+        Value::String(version) => [
+            "file:", "link:", "portal:", "npm:", "git", "http", "./", "../", "/", "github:", "dev-",
+        ]
+        .iter()
+        .any(|from| version.starts_with(from)),
+        Value::Object(table) => ["path", "git", "package", "registry", "url"]
+            .iter()
+            .any(|key| table.contains_key(*key)),
+        _ => false,
+    }
+}
+
+/// The attempt's lines, with the replacements of the base: `replace` says where a module comes from.
+fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
+    let replacements = |lines: &[Value]| {
+        let mut inside = false;
+        lines
+            .iter()
+            .map(|line| {
+                let text = line.as_str().unwrap_or_default().trim();
+                let is_replacement =
+                    inside || text.starts_with("replace ") || text.starts_with("replace(");
+                if is_replacement && text.ends_with('(') {
+                    inside = true;
+                } else if text == ")" {
+                    inside = false;
+                }
+                is_replacement
+            })
+            .collect::<Vec<_>>()
+    };
+    let select = |lines: &[Value], wanted: bool| {
+        let marks = replacements(lines);
+        let marked = lines
+            .iter()
+            .zip(marks)
+            .filter(move |(_, mark)| *mark == wanted);
+        marked.map(|(line, _)| line.clone()).collect::<Vec<_>>()
+    };
+    if select(before, true) == select(after, true) {
+        return after.to_vec();
+    }
+    let mut merged = select(after, false);
+    merged.extend(select(before, true));
+    merged
+}
+
+/// INI files by their sections, each as the text that follows its head.
+mod ini {
+    use serde_json::{Map, Value};
+
+    pub(super) fn read(text: &str) -> Value {
+        let mut sections: Map<String, Value> = Map::new();
+        let (mut name, mut body) = (String::new(), String::new());
+        let mut close = |name: &mut String, body: &mut String| {
+            let body = std::mem::take(body);
+            if !(name.is_empty() && body.trim().is_empty()) {
+                sections.insert(std::mem::take(name), Value::String(body));
+            }
+        };
+        for line in text.lines() {
+            let head = line
+                .strip_prefix('[')
+                .and_then(|rest| rest.trim_end().strip_suffix(']'));
+            if let Some(head) = head {
+                close(&mut name, &mut body);
+                head.clone_into(&mut name);
+            } else {
+                body.push_str(line);
+                body.push('\n');
+            }
+        }
+        close(&mut name, &mut body);
+        Value::Object(sections)
+    }
+
+    pub(super) fn write(value: &Value) -> Option<String> {
+        let mut text = String::new();
+        for (name, body) in value.as_object()? {
+            if !name.is_empty() {
+                text.push_str(&format!("[{name}]\n"));
+            }
+            text.push_str(body.as_str()?);
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(path: &str, before: &str, after: &str) -> String {
+        let change = ChangedFile {
+            path,
+            before: Some(before.as_bytes()),
+            after: Some(after.as_bytes()),
+        };
+        match merge(&change).unwrap() {
+            Merge::Same => "same".to_owned(),
+            Merge::Unreadable => "unreadable".to_owned(),
+            Merge::Merged(bytes) => String::from_utf8(bytes).unwrap(),
+        }
+    }
+
+    #[test]
+    fn merge_leaves_dependencies_to_the_attempt() {
+        for (path, before, after) in [
+            (
+                "package.json",
+                r#"{"scripts": {"test": "jest"}, "dependencies": {"a": "^1"}}"#,
+                r#"{"scripts": {"test": "jest"}, "version": "2.0.0", "dependencies": {"a": "^2", "b": "1"}}"#,
+            ),
+            (
+                "pyproject.toml",
+                "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-q'\n",
+                "[project]\nname = 'a'\ndependencies = ['b>2']\n[tool.pytest.ini_options]\naddopts = '-q'\n",
+            ),
+            (
+                "Cargo.toml",
+                "[package]\nname = 'a'\n",
+                "[package]\nname = 'a'\n[dev-dependencies]\nb = '1'\n",
+            ),
+            (
+                "setup.cfg",
+                "[flake8]\nx = 1\n",
+                "[metadata]\nname = a\n[flake8]\nx = 1\n",
+            ),
+            (
+                "go.mod",
+                "module a\nrequire b v1\n",
+                "module a\nrequire b v2\n",
+            ),
+        ] {
+            assert_eq!(merged(path, before, after), "same", "{path}");
+        }
+    }
+
+    #[test]
+    fn merge_keeps_what_decides_how_checks_run() {
+        let package = merged(
+            "a/package.json",
+            r#"{"scripts": {"test": "jest"}, "devDependencies": {"jest": "^29", "chai": "^4"}}"#,
+            r##"{"scripts": {"test": "true"}, "jest": {"testMatch": []}, "imports": {"#a": "./b.js"},
+                "devDependencies": {"jest": "file:./fake", "chai": "^5", "c": "npm:d@1"}}"##,
+        );
+        let package: Value = serde_json::from_str(&package).unwrap();
+        let expected = serde_json::json!({
+            "scripts": {"test": "jest"}, "devDependencies": {"jest": "^29", "chai": "^5"}
+        });
+        assert_eq!(package, expected);
+        let pyproject = merged(
+            "pyproject.toml",
+            "[tool.pytest.ini_options]\naddopts = '-q'\n",
+            "[project]\nname = 'b'\n[project.entry-points.pytest11]\np = 'p'\n[tool.pytest.ini_options]\naddopts = '-k no'\n",
+        );
+        let pyproject: toml::Table = toml::from_str(&pyproject).unwrap();
+        let expected: toml::Table = toml::from_str(
+            "[tool.pytest.ini_options]\naddopts = '-q'\n[project]\nname = 'b'\nentry-points = {}\n",
+        )
+        .unwrap();
+        assert_eq!(pyproject, expected);
+        let cargo = merged(
+            "Cargo.toml",
+            "[package]\nname = 'a'\n[dev-dependencies]\nb = '1'\n",
+            "[package]\nname = 'a'\n[lib]\ntest = false\n[dev-dependencies]\nb = { path = 'b' }\n",
+        );
+        let cargo: toml::Table = toml::from_str(&cargo).unwrap();
+        let expected: toml::Table =
+            toml::from_str("[package]\nname = 'a'\n[lib]\n[dev-dependencies]\nb = '1'\n").unwrap();
+        assert_eq!(cargo, expected);
+        let module = merged(
+            "go.mod",
+            "module a\nrequire b v1\n",
+            "module a\nrequire b v1\nreplace b => ./b\n",
+        );
+        assert_eq!(module, "module a\nrequire b v1\n");
+        let setup = merged(
+            "setup.cfg",
+            "[flake8]\nmax = 79\n",
+            "[metadata]\nname = a\n[flake8]\nexclude = .\n",
+        );
+        assert_eq!(setup, "[metadata]\nname = a\n[flake8]\nmax = 79\n");
+        assert_eq!(merged("package.json", "{}", "{"), "unreadable");
+    }
+}

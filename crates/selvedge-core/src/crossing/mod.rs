@@ -1,0 +1,17 @@
+//! Cross-verification: the work of an attempt is checked with the tests that were there before it.
+//!
+//! After an attempt there are two trees, the one it began from and the one it left. Where it changed anything on the
+//! *test side*, the checks run once more, with the test side as it was before: whatever was done to the tests can
+//! then make no difference. [`sides`] tells which changed files are on that side, [`manifest`] separates the two
+//! sides within a manifest, and [`outcome`] says what the second run means.
+
+mod config_files;
+mod languages;
+mod manifest;
+mod outcome;
+mod references;
+mod sides;
+
+pub use manifest::Merge;
+pub use outcome::{CrossedRuns, NextRun, conclude, next_run};
+pub use sides::{BaseFiles, Context, CrossedFile, Original, Side, cross, may_refer, scripts_among};

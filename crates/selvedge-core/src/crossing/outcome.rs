@@ -1,0 +1,382 @@
+//! What the checks say with the original tests, compared with what they said before the attempt.
+
+use std::collections::BTreeSet;
+
+use super::sides::{CrossedFile, Side};
+use crate::guard::Pattern;
+use crate::machine::floors;
+use crate::machine::signature;
+use crate::model::{CheckReport, CheckStatus, CrossedReport, CrossedResult};
+use crate::words::counted;
+use selvedge_digest::{Failure, FailureKind, TestSummary};
+
+/// The runs of the checks that were made so far with the original tests. Each list has one report for each step.
+#[derive(Debug, Default)]
+pub struct CrossedRuns {
+    /// With the originals of all files that are not on the work side alone.
+    pub original: Vec<CheckReport>,
+    /// With the attempt's versions of the shared files, where the first run failed.
+    pub with_attempts_shared: Option<Vec<CheckReport>>,
+    /// Without the original files that do not build or cannot be collected; and these files.
+    pub without_unfit: Option<(BTreeSet<String>, Vec<CheckReport>)>,
+}
+
+/// Which run of the checks decides more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextRun {
+    /// None.
+    Done,
+    /// One with the attempt's versions of the shared files.
+    WithAttemptsShared,
+    /// One with the attempt's versions of these files, because their originals do not fit the attempt's work.
+    WithoutUnfit(BTreeSet<String>),
+}
+
+impl CrossedRuns {
+    /// The run that tells most: where shared files had to be the attempt's, the run with those.
+    fn decisive(&self) -> &[CheckReport] {
+        match (&self.without_unfit, &self.with_attempts_shared) {
+            (Some((_, checks)), _) => checks,
+            (None, Some(checks)) if !ran_tests(&self.original) || is_passed(checks) => checks,
+            _ => &self.original,
+        }
+    }
+
+    fn attempts_shared_decide(&self) -> bool {
+        let shared = self.with_attempts_shared.as_deref();
+        self.without_unfit.is_none() && shared.is_some_and(is_passed)
+    }
+}
+
+/// Says which run to make next.
+pub fn next_run(files: &[CrossedFile], runs: &CrossedRuns) -> NextRun {
+    if is_passed(runs.decisive()) {
+        return NextRun::Done;
+    }
+    let has_shared = files.iter().any(|file| file.side == Side::Shared);
+    if has_shared && runs.with_attempts_shared.is_none() {
+        return NextRun::WithAttemptsShared;
+    }
+    if runs.without_unfit.is_some() {
+        return NextRun::Done;
+    }
+    let unfit = find_unfit(files, runs.decisive());
+    if unfit.is_empty() {
+        NextRun::Done
+    } else {
+        NextRun::WithoutUnfit(unfit)
+    }
+}
+
+/// Says what the runs mean. `baseline` has what each step said before the attempt, where that is known;
+/// `is_expected` says whether the task declares that a test, or a file of tests, changes.
+pub fn conclude(
+    files: &[CrossedFile],
+    baseline: &[Option<&CheckReport>],
+    runs: CrossedRuns,
+    is_expected: &dyn Fn(&str) -> bool,
+) -> CrossedReport {
+    let mut sum = Sum {
+        // With other files in their place, other tests are executed.
+        compares_tests: runs.without_unfit.is_none(),
+        ..Sum::default()
+    };
+    for (index, check) in runs.decisive().iter().enumerate() {
+        sum.add(baseline.get(index).copied().flatten(), check, is_expected);
+    }
+    let unfit: Vec<String> = match &runs.without_unfit {
+        Some((unfit, _)) => unfit
+            .iter()
+            .filter(|path| !is_expected(path))
+            .cloned()
+            .collect(),
+        None => Vec::new(),
+    };
+    let shared: Vec<String> = if runs.attempts_shared_decide() {
+        let shared = files.iter().filter(|file| file.side == Side::Shared);
+        shared
+            .map(|file| file.path.clone())
+            .filter(|path| !is_expected(path))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let (result, reason) = match () {
+        () if sum.fails_again => (CrossedResult::StillFailing, sum.describe_still_failing()),
+        () if sum.is_undecided => (CrossedResult::Undecided, sum.describe_undecided()),
+        () if !unfit.is_empty() => (
+            CrossedResult::TestsDoNotFit,
+            format!(
+                "the original {} cannot be run against this work",
+                list(&unfit)
+            ),
+        ),
+        () if !shared.is_empty() => (
+            CrossedResult::SharedFiles,
+            format!(
+                "with the original tests, the checks pass only with the changed {}",
+                list(&shared)
+            ),
+        ),
+        () => (
+            CrossedResult::Passed,
+            "the checks pass with the original tests, too".to_owned(),
+        ),
+    };
+    let listed = |names: Vec<String>| names.into_iter().take(CrossedReport::LISTED).collect();
+    let paths = files.iter().map(|file| file.path.clone());
+    let checks = match (runs.without_unfit, runs.with_attempts_shared) {
+        (Some((_, checks)), _) => checks,
+        (None, Some(checks)) if !ran_tests(&runs.original) || is_passed(&checks) => checks,
+        _ => runs.original,
+    };
+    CrossedReport {
+        result,
+        reason,
+        changed: files.len() as u64,
+        changed_files: listed(paths.collect()),
+        shared_files: listed(shared),
+        unfit_files: listed(unfit),
+        still_failing: listed(sum.still_failing.into_iter().collect()),
+        undecided_tests: listed(sum.undecided.into_iter().collect()),
+        expected: listed(sum.expected.into_iter().collect()),
+        checks,
+    }
+}
+
+/// What the checks of the decisive run add up to.
+#[derive(Debug, Default)]
+struct Sum {
+    compares_tests: bool,
+    fails_again: bool,
+    is_undecided: bool,
+    still_failing: BTreeSet<String>,
+    undecided: BTreeSet<String>,
+    expected: BTreeSet<String>,
+    /// Checks that decide without naming tests, and why.
+    reasons: Vec<String>,
+}
+
+impl Sum {
+    fn add(
+        &mut self,
+        before: Option<&CheckReport>,
+        check: &CheckReport,
+        is_expected: &dyn Fn(&str) -> bool,
+    ) {
+        match check.status {
+            CheckStatus::Skip => {}
+            CheckStatus::Pass => self.add_passed(before, check, is_expected),
+            CheckStatus::Error => {
+                let reason = check.reason.as_deref().unwrap_or("it could not be run");
+                self.leave_undecided(check, reason);
+            }
+            CheckStatus::Fail | CheckStatus::Timeout => self.add_failed(before, check, is_expected),
+        }
+    }
+
+    /// The tests are the same as before, so each of them must have been executed again.
+    fn add_passed(
+        &mut self,
+        before: Option<&CheckReport>,
+        check: &CheckReport,
+        is_expected: &dyn Fn(&str) -> bool,
+    ) {
+        let before = before.filter(|_| self.compares_tests);
+        let Some(tests) = before.and_then(|before| before.tests.as_ref()) else {
+            return;
+        };
+        let Some(lost) = floors::find_lost(tests, check.tests.as_ref(), check.evidence) else {
+            return;
+        };
+        let named = !lost.tests.is_empty();
+        let unexpected: Vec<String> = lost
+            .tests
+            .into_iter()
+            .filter(|id| !is_expected(id))
+            .collect();
+        if !named || !unexpected.is_empty() {
+            self.leave_undecided(check, &lost.reason);
+            self.undecided.extend(unexpected);
+        }
+    }
+
+    fn add_failed(
+        &mut self,
+        before: Option<&CheckReport>,
+        check: &CheckReport,
+        is_expected: &dyn Fn(&str) -> bool,
+    ) {
+        let label = check.label();
+        let Some(failed) = named_failures(check) else {
+            let fails_as_before = before.is_some_and(|before| {
+                before.status.is_failure()
+                    && (check.failures.is_empty() || signature::is_within(check, before))
+            });
+            if fails_as_before {
+                self.fails_again = true;
+                self.reasons.push(format!("`{label}` still fails"));
+            } else {
+                self.leave_undecided(check, "fails");
+            }
+            return;
+        };
+        let failed_before = before.and_then(|before| Some((before, named_failures(before)?)));
+        for id in failed {
+            if is_expected(&id) {
+                self.expected.insert(id);
+                continue;
+            }
+            let again = failed_before.as_ref().is_some_and(|(before, ids)| {
+                ids.contains(&id) && !has_become_unfit(before, check, &id)
+            });
+            if again {
+                self.fails_again = true;
+                self.still_failing.insert(id);
+            } else {
+                self.is_undecided = true;
+                self.undecided.insert(id);
+            }
+        }
+    }
+
+    fn leave_undecided(&mut self, check: &CheckReport, reason: &str) {
+        self.is_undecided = true;
+        self.reasons.push(format!("`{}`: {reason}", check.label()));
+    }
+
+    fn describe_still_failing(&self) -> String {
+        let tests: Vec<String> = self.still_failing.iter().cloned().collect();
+        let what = match tests.as_slice() {
+            [] => self.reasons.join("; "),
+            [test] => format!("{test} still fails"),
+            tests => format!(
+                "{} still fail: {}",
+                counted(tests.len() as u64, "test"),
+                list(tests)
+            ),
+        };
+        format!("with the original tests, {what}; changes to tests do not count")
+    }
+
+    fn describe_undecided(&self) -> String {
+        let tests: Vec<String> = self.undecided.iter().cloned().collect();
+        let mut parts = self.reasons.clone();
+        if !tests.is_empty() {
+            let count = counted(tests.len() as u64, "test");
+            parts.push(format!(
+                "{count} that the attempt changed or that it broke: {}",
+                list(&tests)
+            ));
+        }
+        format!(
+            "with the original tests, the checks do not pass: {}",
+            parts.join("; ")
+        )
+    }
+}
+
+/// The ids of the tests that failed, where the check names all of them and fails by nothing else.
+fn named_failures(check: &CheckReport) -> Option<BTreeSet<String>> {
+    let tests = check.tests.as_ref()?;
+    let fails_by_tests = tests.failed > 0 && tests.complete && tests.names_failed();
+    fails_by_tests.then(|| floors::ids(&tests.failed_ids).collect())
+}
+
+/// Whether a test that failed before fails now for another kind of reason: it does not fit the work.
+fn has_become_unfit(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
+    let messages = |check: &CheckReport| {
+        let failures = check.failures.iter();
+        let of_test = failures.filter(|failure| failure.id.as_deref() == Some(id));
+        of_test
+            .map(|failure| {
+                format!(
+                    "{} {}",
+                    failure.summary,
+                    failure.message.as_deref().unwrap_or_default()
+                )
+            })
+            .collect::<String>()
+    };
+    IS_UNFIT.is_match(&messages(now)) && !IS_UNFIT.is_match(&messages(before))
+}
+
+/// A name that a test uses is not there, or takes other arguments.
+static IS_UNFIT: Pattern = Pattern::new(concat!(
+    r"ImportError|ModuleNotFoundError|AttributeError|NameError|NoMethodError|NameError|uninitialized constant",
+    r"|is not a function|is not a constructor|is not defined|does not provide an export|Cannot find module|ERR_MODULE_NOT_FOUND",
+    r"|unexpected keyword argument|positional arguments? but|missing \d+ required|wrong number of arguments|ArgumentError",
+    r"|undefined (?:method|local|function|symbol|reference|name)|[Uu]ndefined:|unresolved (?:import|name)|cannot find (?:symbol|function|value|type)",
+    r"|Call to undefined|Class .{1,80} not found|fixture .{1,80} not found",
+));
+
+/// Original files of tests, among the changed ones, that do not build or cannot be collected.
+fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String> {
+    let failing = checks.iter().filter(|check| check.status.is_failure());
+    let failures = failing.flat_map(|check| {
+        let ran_none = check.tests.as_ref().is_none_or(|tests| tests.executed == 0);
+        check
+            .failures
+            .iter()
+            .filter(move |failure| ran_none || is_of_a_file(failure))
+    });
+    let named: Vec<&str> = failures
+        .flat_map(|failure| [failure.file.as_deref(), failure.id.as_deref()])
+        .flatten()
+        .collect();
+    let tests = files.iter().filter(|file| file.side == Side::Test);
+    tests
+        .map(|file| &file.path)
+        .filter(|path| named.iter().any(|name| names_file(name, path)))
+        .cloned()
+        .collect()
+}
+
+/// A failure of a whole file: it does not build, or no test of it could be collected.
+fn is_of_a_file(failure: &Failure) -> bool {
+    let is_whole = failure
+        .id
+        .as_ref()
+        .is_none_or(|id| failure.file.as_ref() == Some(id));
+    is_whole || matches!(failure.kind, FailureKind::Compile | FailureKind::Type)
+}
+
+/// `/home/me/app/tests/a.py` and `tests/a.py` name `tests/a.py`, and so does `tests.a` as a module.
+fn names_file(name: &str, path: &str) -> bool {
+    let is_end = |end: &str| {
+        name.strip_suffix(end)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let module = path
+        .rsplit_once('.')
+        .map(|(module, _)| module.replace('/', "."));
+    is_end(path) || module.is_some_and(|module| name == module)
+}
+
+fn is_passed(checks: &[CheckReport]) -> bool {
+    checks
+        .iter()
+        .all(|check| matches!(check.status, CheckStatus::Pass | CheckStatus::Skip))
+}
+
+fn ran_tests(checks: &[CheckReport]) -> bool {
+    let ran = |tests: &TestSummary| tests.executed > 0;
+    checks
+        .iter()
+        .any(|check| check.tests.as_ref().is_some_and(ran))
+}
+
+/// The first few, and how many more there are.
+fn list(names: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = names
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}

@@ -1,0 +1,422 @@
+//! Which files of a project a source refers to: by imports, includes, and paths in its strings.
+//!
+//! No language is parsed. Tokens that may name a file are compared with the paths in question, so a reference is
+//! rather found once too often than missed. What that means for a file is decided in [`super::sides`].
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+
+use super::languages::Language;
+use crate::guard::Pattern;
+
+static PYTHON_FROM: Pattern =
+    Pattern::new(r"(?m)^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)");
+static PYTHON_IMPORT: Pattern = Pattern::new(r"(?m)^[ \t]*import[ \t]+([\w., \t]+)");
+static QUOTED: Pattern = Pattern::new(
+    r#""([^"\n]{1,200})"|'([^'\n]{1,200})'|`([^`\n]{1,200})`|#[ \t]*include[ \t]*<([^>\n]{1,200})>"#,
+);
+static QUALIFIED: Pattern = Pattern::new(
+    r"(?m)^[ \t]*(?:import|use|using|require|alias)[ \t]+(?:static[ \t]+|function[ \t]+|const[ \t]+)?([\w.\\]+)",
+);
+static RUST_MODULE: Pattern =
+    Pattern::new(r"(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;");
+/// What a script or a makefile reads into itself.
+static SOURCED: Pattern = Pattern::new(
+    r#"(?m)(?:^|[;&|({]|then|do|else)[ \t]*(?:\.|source)[ \t]+([^\s;&|]+)|^[ \t]*-?s?include[ \t]+([^\n#]+)|^[ \t]*(?:import|mod)\??[ \t]+([^\n#]+)"#,
+);
+static WORD: Pattern = Pattern::new(r"[\w./@{}$+-]+");
+static IDENTIFIER: Pattern = Pattern::new(r"\b[A-Z]\w+");
+
+/// Endings that an import leaves out, or that stand for another one.
+const CODE_ENDINGS: [&str; 30] = [
+    "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "vue", "svelte",
+    "rb", "php", "java", "kt", "scala", "groovy", "cs", "swift", "go", "rs", "ex", "exs", "sh",
+    "bash", "h", "hpp", "mk",
+];
+/// Files that stand for their folder.
+const FOLDER_FILES: [&str; 4] = ["index", "__init__", "mod", "__main__"];
+
+/// How a token names a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Token {
+    /// From the folder of the file that holds it.
+    Relative(String),
+    /// The last parts of a path, with or without its ending.
+    Suffix(String),
+    /// The name of a type, which languages that need no import know by its file.
+    Name(String),
+}
+
+/// Everything in a source that may name a file.
+#[derive(Debug, Default)]
+pub(super) struct References(BTreeSet<Token>);
+
+impl References {
+    /// Reads the source at `path`.
+    pub(super) fn of(path: &str, text: &str) -> Self {
+        let mut references = Self::default();
+        let language = Language::of(path);
+        match language {
+            Some(Language::Python) => references.add_python(text),
+            Some(Language::Shell) => references.add_words(text),
+            Some(Language::Rust) => references.add_modules(path, text),
+            Some(Language::Qualified | Language::Ruby | Language::Php) => {
+                for name in captures(&QUALIFIED, text) {
+                    references.add_suffix(&name.replace(['.', '\\'], "/"));
+                }
+                for name in matches(&IDENTIFIER, text) {
+                    references.0.insert(Token::Name(name.to_owned()));
+                }
+            }
+            _ => {}
+        }
+        for quoted in captures(&QUOTED, text) {
+            references.add_path(quoted);
+        }
+        references
+    }
+
+    /// What a script or a makefile reads into itself.
+    pub(super) fn sourced_by(text: &str) -> Self {
+        let mut references = Self::default();
+        for sourced in captures(&SOURCED, text) {
+            references.add_words(sourced);
+        }
+        references
+    }
+
+    fn add_python(&mut self, text: &str) {
+        let Some(regex) = PYTHON_FROM.regex() else {
+            return;
+        };
+        for found in regex.captures_iter(text) {
+            let module = found.get(1).map_or("", |it| it.as_str());
+            let names = found.get(2).map_or("", |it| it.as_str());
+            self.add_python_module(module);
+            for name in names.split([',', '(', ')', '\n']) {
+                let name = name.split_whitespace().next().unwrap_or_default();
+                if !name.is_empty() && name != "*" && !name.starts_with('#') {
+                    let dot = if module.ends_with('.') || module.is_empty() {
+                        ""
+                    } else {
+                        "."
+                    };
+                    self.add_python_module(&format!("{module}{dot}{name}"));
+                }
+            }
+        }
+        for names in captures(&PYTHON_IMPORT, text) {
+            for name in names.split(',') {
+                self.add_python_module(name.split_whitespace().next().unwrap_or_default());
+            }
+        }
+    }
+
+    fn add_python_module(&mut self, module: &str) {
+        let name = module.trim_start_matches('.');
+        let dots = module.len() - name.len();
+        let path = name.replace('.', "/");
+        match dots {
+            0 => self.add_suffix(&path),
+            _ => {
+                let up = "../".repeat(dots - 1);
+                self.0.insert(Token::Relative(format!("{up}{path}")));
+            }
+        }
+    }
+
+    fn add_modules(&mut self, path: &str, text: &str) {
+        let (folder, stem) = (folder_of(path), stem_of(path));
+        for name in captures(&RUST_MODULE, text) {
+            self.0.insert(Token::Relative(name.to_owned()));
+            if !matches!(stem, "lib" | "main" | "mod") && !folder.is_empty() {
+                self.0.insert(Token::Relative(format!("{stem}/{name}")));
+            }
+        }
+    }
+
+    fn add_words(&mut self, text: &str) {
+        for word in matches(&WORD, text) {
+            // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`: the variable is not known, the rest of the path is.
+            let word = word.rsplit_once(['$', '}']).map_or(word, |(_, rest)| rest);
+            let word = word.trim_start_matches(['/', '{']);
+            if word.contains(['.', '/']) {
+                self.add_path(word);
+            }
+        }
+    }
+
+    fn add_path(&mut self, path: &str) {
+        let path = path.trim();
+        if path.starts_with("./") || path.starts_with("../") || path == "." || path == ".." {
+            self.0.insert(Token::Relative(path.to_owned()));
+            // Data is read from the directory that the program runs in, not from the source's.
+            if Language::of(path) != Some(Language::JavaScript) && name_of(path).contains('.') {
+                self.add_suffix(path.trim_start_matches("./").trim_start_matches("../"));
+            }
+        } else {
+            self.add_suffix(
+                path.trim_start_matches(['@', '~', '#', '/'])
+                    .trim_start_matches('/'),
+            );
+        }
+    }
+
+    fn add_suffix(&mut self, path: &str) {
+        let path = path.trim_matches('/');
+        if !path.is_empty() && !path.contains("..") {
+            self.0.insert(Token::Suffix(path.to_owned()));
+        }
+    }
+
+    /// Whether a token names the file `target`, which the file at `path` refers to.
+    pub(super) fn name(&self, path: &str, target: &Target<'_>) -> bool {
+        self.0.iter().any(|token| match token {
+            Token::Relative(relative) => {
+                join(folder_of(path), relative).is_some_and(|joined| target.is_exactly(&joined))
+            }
+            Token::Suffix(suffix) => target.ends_with(suffix),
+            Token::Name(name) => target.stem == *name,
+        })
+    }
+
+    /// Whether a token names one of the folders above a data file, from which it may be read by listing.
+    pub(super) fn name_folder(&self, path: &str, target: &Target<'_>) -> bool {
+        let folders = || {
+            let above = std::iter::successors(Some(target.path), |path| Some(folder_of(path)));
+            above.skip(1).take_while(|path| !path.is_empty())
+        };
+        self.0.iter().any(|token| match token {
+            Token::Relative(relative) => join(folder_of(path), relative).is_some_and(|joined| {
+                !joined.is_empty() && folders().any(|folder| folder == joined)
+            }),
+            Token::Suffix(suffix) => {
+                let suffix = suffix
+                    .split(['*', '{'])
+                    .next()
+                    .unwrap_or_default()
+                    .trim_end_matches('/');
+                !suffix.is_empty() && folders().any(|folder| is_suffix(folder, suffix))
+            }
+            Token::Name(_) => false,
+        })
+    }
+}
+
+/// A file that may be referred to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) path: &'a str,
+    stem: &'a str,
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn new(path: &'a str) -> Self {
+        Self {
+            path,
+            stem: stem_of(path),
+        }
+    }
+
+    /// A word that every source that refers to it holds.
+    pub(super) fn needle(&self) -> &'a str {
+        if FOLDER_FILES.contains(&self.stem) {
+            return folder_of(self.path).rsplit('/').next().unwrap_or(self.stem);
+        }
+        self.stem
+    }
+
+    /// The paths by which it can be imported: its own, without its ending, and its folder's.
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        let ending = self
+            .path
+            .rsplit_once('.')
+            .filter(|(_, ending)| CODE_ENDINGS.contains(ending));
+        let without = ending.map(|(without, _)| without);
+        let folder = FOLDER_FILES
+            .contains(&self.stem)
+            .then(|| folder_of(self.path));
+        [
+            Some(self.path),
+            without,
+            folder.filter(|folder| !folder.is_empty()),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn is_exactly(&self, path: &str) -> bool {
+        let without = strip_code_ending(path);
+        self.names()
+            .any(|name| name == path || (name == without && name != self.path))
+    }
+
+    fn ends_with(&self, suffix: &str) -> bool {
+        let without = strip_code_ending(suffix);
+        self.names()
+            .any(|name| is_suffix(name, suffix) || (name != self.path && is_suffix(name, without)))
+    }
+}
+
+/// `import './cases.js'` is how TypeScript names `cases.ts`.
+fn strip_code_ending(path: &str) -> &str {
+    match path.rsplit_once('.') {
+        Some((without, ending)) if CODE_ENDINGS.contains(&ending) => without,
+        _ => path,
+    }
+}
+
+fn is_suffix(path: &str, suffix: &str) -> bool {
+    path.strip_suffix(suffix)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The name up to its last dot; a leading dot belongs to it.
+pub(super) fn stem_of(path: &str) -> &str {
+    let name = name_of(path);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+/// `None` for a path that leaves the workspace.
+fn join(folder: &str, relative: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn captures<'t>(pattern: &'static Pattern, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let all = |regex: &'static Regex| regex.captures_iter(text);
+    let found = pattern.regex().map(all).into_iter().flatten();
+    found.filter_map(|captures| Some(captures.iter().skip(1).flatten().next()?.as_str()))
+}
+
+fn matches<'t>(pattern: &'static Pattern, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let all = |regex: &'static Regex| regex.find_iter(text);
+    let found = pattern.regex().map(all).into_iter().flatten();
+    found.map(|found| found.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refers(path: &str, text: &str, target: &str) -> bool {
+        References::of(path, text).name(path, &Target::new(target))
+    }
+
+    #[test]
+    fn references_by_imports_and_paths() {
+        for (path, text, target) in [
+            (
+                "tests/test_a.py",
+                "from support.cases import CASES\n",
+                "support/cases.py",
+            ),
+            (
+                "tests/test_a.py",
+                "from support import cases\n",
+                "src/support/cases.py",
+            ),
+            ("tests/test_a.py", "from . import cases\n", "tests/cases.py"),
+            (
+                "a/tests/test_a.py",
+                "from ..helpers import (\n    one,\n    two,\n)\n",
+                "a/helpers.py",
+            ),
+            ("tests/test_a.py", "import os, oracle as o\n", "oracle.py"),
+            ("tests/test_a.py", "import support\n", "support/__init__.py"),
+            (
+                "test/a.test.js",
+                "const { check } = require('../lib/checks')\n",
+                "lib/checks.js",
+            ),
+            (
+                "test/a.test.ts",
+                "import { check } from '../lib/checks.js'\n",
+                "lib/checks.ts",
+            ),
+            (
+                "test/a.test.ts",
+                "import { check } from '../lib'\n",
+                "lib/index.ts",
+            ),
+            (
+                "test/a.test.ts",
+                "import { check } from '@/lib/checks'\n",
+                "src/lib/checks.ts",
+            ),
+            ("tests/a.rs", "mod common;\n", "tests/common/mod.rs"),
+            ("src/a.rs", "#[cfg(test)]\nmod cases;\n", "src/a/cases.rs"),
+            (
+                "spec/a_spec.rb",
+                "require_relative '../support/cases'\n",
+                "support/cases.rb",
+            ),
+            (
+                "src/test/java/ATest.java",
+                "import com.x.Oracle;\n",
+                "src/main/java/com/x/Oracle.java",
+            ),
+            (
+                "src/test/java/com/x/ATest.java",
+                "Oracle.check(1);\n",
+                "src/main/java/com/x/Oracle.java",
+            ),
+            (
+                "check.sh",
+                ". \"$(dirname \"$0\")/lib/assert.sh\"\n",
+                "lib/assert.sh",
+            ),
+            (
+                "tests/a.c",
+                "#include \"../support/check.h\"\n",
+                "support/check.h",
+            ),
+            (
+                "tests/test_a.py",
+                "open('golden/out.txt')\n",
+                "data/golden/out.txt",
+            ),
+        ] {
+            assert!(refers(path, text, target), "{path}: {text} -> {target}");
+        }
+        for (path, text, target) in [
+            ("tests/test_a.py", "import app\n", "wrapper_app.py"),
+            ("tests/test_a.py", "from . import cases\n", "cases.py"),
+            ("test/a.test.js", "require('./checks')\n", "lib/checks.js"),
+            ("tests/test_a.py", "print('cases')\n", "other/cases.txt"),
+        ] {
+            assert!(!refers(path, text, target), "{path}: {text} -> {target}");
+        }
+    }
+
+    #[test]
+    fn references_to_folders_of_data() {
+        let references = References::of(
+            "tests/test_a.py",
+            "for f in glob('../cases/*.json'): pass\n",
+        );
+        assert!(references.name_folder("tests/test_a.py", &Target::new("cases/one.json")));
+        assert!(!references.name_folder("tests/test_a.py", &Target::new("src/one.json")));
+    }
+}

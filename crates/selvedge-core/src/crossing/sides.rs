@@ -1,0 +1,465 @@
+//! Which side of the project a changed file is on.
+//!
+//! Decided from the files as they were **before** the attempt, so that nothing the attempt writes can move a file
+//! to another side. Names decide for what runners find by name; imports decide for the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aho_corasick::AhoCorasick;
+
+use super::config_files::side_of_config;
+use super::languages::Language;
+use super::manifest::{self, Merge};
+use super::references::{References, Target, folder_of, name_of, stem_of};
+use crate::guard::{ChangedFile, Globs, Pattern, is_test_path, scripts_of};
+use crate::model::Step;
+
+/// The side of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Tests, what they reach, and what decides how the checks run.
+    Test,
+    /// Tests and sources both depend on it.
+    Shared,
+    /// The rest: what the task is about.
+    Work,
+}
+
+/// What a changed file of the test side, or a shared one, is replaced by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Original {
+    /// The file as it was before the attempt; absent if it was not there.
+    Base,
+    /// The attempt's file with those parts as before that decide how the checks run.
+    Merged(Vec<u8>),
+    /// Nothing: the file was added before this run, and counts as little as if the attempt had added it.
+    Removed,
+}
+
+/// A changed file that is not on the work side alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrossedFile {
+    /// Relative to the workspace.
+    pub path: String,
+    /// [`Side::Test`] or [`Side::Shared`].
+    pub side: Side,
+    /// What replaces it.
+    pub original: Original,
+}
+
+impl CrossedFile {
+    /// A file of the test side that has to be absent.
+    pub fn removed(path: String) -> Self {
+        Self {
+            path,
+            side: Side::Test,
+            original: Original::Removed,
+        }
+    }
+}
+
+/// Which of the files are scripts of the checks, and not among those that may be changed.
+pub fn scripts_among(
+    files: impl Iterator<Item = String>,
+    steps: &[Step],
+    allow: &[String],
+) -> Vec<String> {
+    let scripts: Vec<String> = scripts_of(steps)
+        .into_iter()
+        .map(|rule| rule.glob)
+        .collect();
+    // What does not parse was refused before the run was created.
+    let (Ok(scripts), Ok(allow)) = (Globs::new(&scripts), Globs::new(allow)) else {
+        return Vec::new();
+    };
+    files
+        .filter(|path| scripts.fit(path) && !allow.fit(path))
+        .collect()
+}
+
+/// The project before the attempt: all its paths, with the bytes of those files that may refer to others.
+pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
+
+/// Whether a file's bytes are needed to tell which files it refers to.
+pub fn may_refer(path: &str) -> bool {
+    Language::of(path).is_some()
+}
+
+/// What is known of the surroundings of a project, and of the insides of its sources.
+pub struct Context<'a> {
+    /// Whether the module that an added file defines is there already: installed, or part of its language.
+    pub is_installed: &'a dyn Fn(&str) -> bool,
+    /// The attempt's source with the original tests in it, where the language keeps tests inside of sources.
+    pub split: &'a dyn Fn(&ChangedFile<'_>) -> Merge,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Context").finish_non_exhaustive()
+    }
+}
+
+/// The changed files that are not on the work side alone, in the order of the paths.
+pub fn cross(
+    base: &BaseFiles,
+    changes: &[ChangedFile<'_>],
+    steps: &[Step],
+    context: &Context<'_>,
+) -> Vec<CrossedFile> {
+    let project = Project::read(base, changes, steps);
+    let mut crossed: Vec<CrossedFile> = changes
+        .iter()
+        .filter(|change| change.before != change.after)
+        .filter_map(|change| project.cross(change, context))
+        .collect();
+    crossed.sort_by(|one, other| one.path.cmp(&other.path));
+    crossed
+}
+
+/// Folders whose files belong to tests, beside those that hold tests.
+static TEST_DATA: Pattern = Pattern::new(concat!(
+    r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|__snapshots__|__mocks__|cassettes|goldens?|testing",
+    r"|test[-_]?(?:utils?|helpers?|support|lib|fixtures?|resources)|spec[-_](?:helpers?|support)|src/test|cypress|features)/",
+    r"|\.(?:snap|golden|approved|verified|ambr)(?:\.\w+)?$",
+));
+/// Names of files that help tests, where nothing but tests refers to them.
+static HELPER_NAME: Pattern = Pattern::new(
+    r"(?i)(?:^|[/_.-])(?:tests?|testing|specs?|mocks?|fakes?|stubs?|fixtures?|helpers?|factor(?:y|ies)|harness|golden|expected|expectations?|oracles?|cases?|samples?|checks?|checker|verify|verifier|validate|asserts?|assertions?|matchers?|references?|baselines?)(?:[/_.-]|$)",
+);
+/// Files that an interpreter, a build tool or a runner loads by itself.
+static AUTOLOADED: Pattern = Pattern::new(concat!(
+    r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
+    r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.env(?:\.[\w.-]+)?$|(?:^|/)\.envrc$",
+    r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)META-INF/services/|(?:^|/)\.(?:irb|pry)rc$",
+    r"|(?:^|/)(?:pluggy|_pytest|pytest)(?:\.py|/)|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
+));
+
+/// Copies of other projects, the test tools among them.
+static VENDORED: Pattern =
+    Pattern::new(r"(?:^|/)(?:vendor|third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
+
+/// What decides the sides of the files that no name decides.
+struct Project<'a> {
+    base: &'a BaseFiles,
+    /// Files on the test side, by their names or by what they are.
+    tests: BTreeSet<&'a str>,
+    /// For each changed file: who refers to it.
+    users: BTreeMap<&'a str, Users>,
+    scripts: BTreeSet<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Users {
+    tests: bool,
+    /// Tests that refer to code of the work side, too.
+    tests_of_code: bool,
+    work: bool,
+}
+
+impl<'a> Project<'a> {
+    fn read(base: &'a BaseFiles, changes: &'a [ChangedFile<'_>], steps: &[Step]) -> Self {
+        let mut project = Self {
+            base,
+            tests: BTreeSet::new(),
+            users: BTreeMap::new(),
+            scripts: BTreeSet::new(),
+        };
+        project.find_scripts(steps);
+        project.find_tests();
+        project.find_users(changes);
+        project
+    }
+
+    fn text(&self, path: &str) -> Option<&'a str> {
+        let bytes = self.base.get(path)?.as_deref()?;
+        std::str::from_utf8(bytes).ok()
+    }
+
+    /// The scripts of the checks, and what they source or include in turn.
+    fn find_scripts(&mut self, steps: &[Step]) {
+        let globs: Vec<String> = scripts_of(steps)
+            .into_iter()
+            .map(|rule| rule.glob)
+            .collect();
+        let Ok(globs) = Globs::new(&globs) else {
+            return;
+        };
+        let named = self.base.keys().filter(|path| globs.fit(path));
+        let mut unread: Vec<&str> = named.map(String::as_str).collect();
+        while let Some(path) = unread.pop() {
+            if !self.scripts.insert(path) {
+                continue;
+            }
+            let Some(text) = self
+                .text(path)
+                .filter(|_| Language::of(path) == Some(Language::Shell))
+            else {
+                continue;
+            };
+            let (sourced, named) = (References::sourced_by(text), References::of(path, text));
+            let sourced = self.base.keys().filter(|other| {
+                let target = Target::new(other);
+                // A program that a script only runs may well be what the task is about.
+                let is_check =
+                    Language::of(other).is_some() && HELPER_NAME.is_match(stem_of(other));
+                sourced.name(path, &target) || (is_check && named.name(path, &target))
+            });
+            unread.extend(sourced.map(String::as_str));
+        }
+    }
+
+    fn find_tests(&mut self) {
+        for (path, bytes) in self.base {
+            let text = bytes
+                .as_deref()
+                .and_then(|bytes| std::str::from_utf8(bytes).ok());
+            let uses_framework = || {
+                let language = Language::of(path);
+                language
+                    .zip(text)
+                    .is_some_and(|(language, text)| language.uses_test_framework(text))
+            };
+            if is_test_by_name(path) || self.scripts.contains(path.as_str()) || uses_framework() {
+                self.tests.insert(path);
+            }
+        }
+        self.find_test_modules();
+    }
+
+    /// Modules of Rust that are compiled for tests only.
+    fn find_test_modules(&mut self) {
+        static TEST_MODULE: Pattern = Pattern::new(
+            r"#\[cfg\((?:test|all\(test[^)]*\)|any\(test[^)]*\))\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;",
+        );
+        let mut modules = BTreeSet::new();
+        for path in self.base.keys().filter(|path| path.ends_with(".rs")) {
+            let Some((regex, text)) = TEST_MODULE.regex().zip(self.text(path)) else {
+                continue;
+            };
+            let own = match stem_of(path) {
+                "lib" | "main" | "mod" => folder_of(path).to_owned(),
+                stem => format!("{}/{stem}", folder_of(path)),
+            };
+            for found in regex.captures_iter(text) {
+                let name = found.get(1).map_or("", |name| name.as_str());
+                let module = format!("{own}/{name}");
+                modules.insert(module.trim_start_matches('/').to_owned());
+            }
+        }
+        let below = |path: &str| {
+            modules.iter().any(|module| {
+                let rest = path.strip_prefix(module.as_str());
+                rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            })
+        };
+        self.tests.extend(
+            self.base
+                .keys()
+                .map(String::as_str)
+                .filter(|path| below(path)),
+        );
+    }
+
+    /// Finds out who refers to the changed files, and with that which of them help tests only; those then refer
+    /// to others as tests do.
+    fn find_users(&mut self, changes: &'a [ChangedFile<'_>]) {
+        let there = changes
+            .iter()
+            .filter_map(|change| self.base.get_key_value(change.path));
+        let changed: Vec<Target<'a>> = there.map(|(path, _)| Target::new(path)).collect();
+        let references = self.read_references(&changed);
+        loop {
+            let mut users: BTreeMap<&'a str, Users> = BTreeMap::new();
+            for target in &changed {
+                let found = users.entry(target.path).or_default();
+                for (path, references) in &references {
+                    let is_data = Language::of(target.path).is_none();
+                    let refers = *path != target.path
+                        && (references.name(path, target)
+                            || (is_data && references.name_folder(path, target)));
+                    if refers && self.tests.contains(path) {
+                        found.tests = true;
+                        found.tests_of_code |= is_data && self.refers_to_code(path, references);
+                    } else if refers {
+                        found.work = true;
+                    }
+                }
+            }
+            self.users = users;
+            let helpers = changed.iter().map(|target| target.path);
+            let helpers = helpers.filter(|path| !self.tests.contains(path) && self.is_helper(path));
+            let helpers: Vec<&'a str> = helpers.collect();
+            if helpers.is_empty() {
+                return;
+            }
+            self.tests.extend(helpers);
+        }
+    }
+
+    fn refers_to_code(&self, path: &str, references: &References) -> bool {
+        let code = self
+            .base
+            .keys()
+            .filter(|other| Language::of(other).is_some());
+        let mut work = code.filter(|other| !self.tests.contains(other.as_str()));
+        work.any(|other| references.name(path, &Target::new(other)))
+    }
+
+    /// What the sources of the base refer to, as far as they hold the name of a changed file at all.
+    fn read_references(&self, changed: &[Target<'a>]) -> Vec<(&'a str, References)> {
+        let mut needles: BTreeSet<&str> = changed.iter().map(Target::needle).collect();
+        // Data may be found by listing its folder.
+        let data = changed
+            .iter()
+            .filter(|target| Language::of(target.path).is_none());
+        needles.extend(data.map(|target| name_of(folder_of(target.path))));
+        needles.remove("");
+        let Ok(search) = AhoCorasick::new(needles) else {
+            return Vec::new();
+        };
+        let sources = self
+            .base
+            .iter()
+            .filter_map(|(path, bytes)| Some((path, bytes.as_ref()?)));
+        let naming = sources.filter(|(_, bytes)| search.is_match(bytes.as_slice()));
+        naming
+            .map(|(path, bytes)| {
+                let text = String::from_utf8_lossy(bytes);
+                (path.as_str(), References::of(path, &text))
+            })
+            .collect()
+    }
+
+    /// Whether a file that no test framework marks helps tests and nothing else.
+    fn is_helper(&self, path: &str) -> bool {
+        let users = self.users.get(path).copied().unwrap_or_default();
+        if !users.tests || users.work {
+            return false;
+        }
+        let Some(language) = Language::of(path) else {
+            return HELPER_NAME.is_match(path);
+        };
+        let text = self.text(path).unwrap_or_default();
+        HELPER_NAME.is_match(path) || language.has_assertions(text) || language.is_only_data(text)
+    }
+
+    fn cross(&self, change: &ChangedFile<'_>, context: &Context<'_>) -> Option<CrossedFile> {
+        let crossed = |side, original| {
+            Some(CrossedFile {
+                path: change.path.to_owned(),
+                side,
+                original,
+            })
+        };
+        if let Some(merged) = manifest::merge(change) {
+            return match merged {
+                // A manifest that is new in a folder that is new says nothing about what was there before.
+                _ if change.before.is_none() && !self.has_folder_of(change.path) => None,
+                _ if change.before.is_none() => crossed(Side::Shared, Original::Base),
+                Merge::Same => None,
+                Merge::Unreadable => crossed(Side::Shared, Original::Base),
+                Merge::Merged(bytes) => crossed(Side::Shared, Original::Merged(bytes)),
+            };
+        }
+        match self.side(change, context.is_installed) {
+            Side::Work => match (context.split)(change) {
+                Merge::Same => None,
+                Merge::Merged(bytes) => crossed(Side::Test, Original::Merged(bytes)),
+                Merge::Unreadable => crossed(Side::Shared, Original::Base),
+            },
+            side => crossed(side, Original::Base),
+        }
+    }
+
+    fn has_folder_of(&self, path: &str) -> bool {
+        let folder = folder_of(path);
+        let inside = |other: &String| {
+            let rest = other.strip_prefix(folder);
+            folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.base.keys().any(inside)
+    }
+
+    fn side(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
+        let path = change.path;
+        if AUTOLOADED.is_match(path) {
+            return Side::Test;
+        }
+        if let Some(side) = side_of_config(path) {
+            return side;
+        }
+        if VENDORED.is_match(path) {
+            return Side::Shared;
+        }
+        let users = self.users.get(path).copied().unwrap_or_default();
+        if change.before.is_none() {
+            return self.side_of_added(change, is_installed);
+        }
+        let is_test = self.tests.contains(path);
+        match () {
+            () if is_test && users.work && !self.scripts.contains(path) => Side::Shared,
+            () if is_test => Side::Test,
+            // Data may be what tests expect, or, where they reach no code at all, what the task is about.
+            () if Language::of(path).is_none()
+                && users.tests
+                && (users.work || users.tests_of_code) =>
+            {
+                Side::Shared
+            }
+            () => Side::Work,
+        }
+    }
+
+    /// An added file cannot be referred to by what was there before, unless it takes a name from something else.
+    fn side_of_added(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
+        let path = change.path;
+        if is_test_by_name(path) || self.declares_for_another(path) || is_installed(path) {
+            return Side::Test;
+        }
+        let text = change
+            .after
+            .and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let language = Language::of(path);
+        let is_test = language
+            .zip(text)
+            .is_some_and(|(language, text)| language.uses_test_framework(text));
+        if is_test || self.shadows_a_test_module(path) {
+            return Side::Test;
+        }
+        Side::Work
+    }
+
+    /// `app.pyi` beside `app.py`, and declarations of modules that have none.
+    fn declares_for_another(&self, path: &str) -> bool {
+        if path.ends_with(".pyi") {
+            let stub = path.trim_end_matches('i');
+            return self.base.contains_key(stub);
+        }
+        [".d.ts", ".d.mts", ".d.cts"]
+            .iter()
+            .any(|ending| path.ends_with(ending))
+    }
+
+    /// Whether a module of this name is on the test side, so that a test may now import this one instead.
+    fn shadows_a_test_module(&self, path: &str) -> bool {
+        let Some(language) = Language::of(path) else {
+            return false;
+        };
+        let needle = Target::new(path).needle();
+        let same = |other: &&&str| {
+            Language::of(other) == Some(language) && Target::new(other).needle() == needle
+        };
+        matches!(
+            language,
+            Language::Python | Language::JavaScript | Language::Ruby
+        ) && self
+            .tests
+            .iter()
+            .find(same)
+            .is_some_and(|other| !is_test_path(name_of(other)) || HELPER_NAME.is_match(needle))
+    }
+}
+
+fn is_test_by_name(path: &str) -> bool {
+    is_test_path(path) || TEST_DATA.is_match(path)
+}

@@ -1,0 +1,100 @@
+//! Comments and attributes that tell a linter or a type checker to look away.
+
+use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::pattern::Pattern;
+use super::Flag;
+use super::change::Changed;
+
+/// What a linter or a type checker reported before the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownDiagnostic {
+    /// As the tool wrote it.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+static IN_COMMENTS: Pattern = Pattern::new(concat!(
+    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|fmt:\s*(?:off|skip))",
+    r"|eslint-disable|@ts-(?:ignore|nocheck|expect-error)|biome-ignore|prettier-ignore|(?:istanbul|c8|v8) ignore|oxlint-disable",
+    r"|//\s*(?:nolint|#nosec|lint:ignore)|rubocop:disable|:nocov:|standard:disable",
+    r"|phpcs:(?:ignore|disable)|@phpstan-ignore|@psalm-suppress|@codeCoverageIgnore|NOSONAR",
+));
+static ATTRIBUTE: Pattern = Pattern::new(
+    r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
+);
+/// Types that accept everything, which hide what a type checker would report.
+static ANY_TYPE: Pattern =
+    Pattern::new(r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b");
+/// Suppressions that hold for a whole file.
+static OF_FILE: Pattern = Pattern::new(
+    r"@ts-nocheck|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
+);
+
+/// A suppression is strong where the tool had reported something on the very line, or anywhere in a file that is
+/// suppressed as a whole; elsewhere it is shown.
+pub(super) fn flags(
+    file: &Changed<'_>,
+    added: &[usize],
+    diagnostics: &[KnownDiagnostic],
+) -> Vec<Flag> {
+    let reported: Vec<&str> = diagnostics
+        .iter()
+        .filter(|it| is_same_file(&it.file, file.path))
+        .filter_map(|it| file.line_before(usize::try_from(it.line).ok()?.checked_sub(1)?))
+        .map(bare)
+        .collect();
+    let flag = |&line: &usize| {
+        let code = file.new.code.get(line).map_or("", String::as_str);
+        let comment = file.new.comments.get(line).map_or("", String::as_str);
+        let hides_type = !reported.is_empty() && ANY_TYPE.is_match(code);
+        if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides_type {
+            return None;
+        }
+        let text = file.line_now(line).unwrap_or_default();
+        let next = file.line_now(line + 1).unwrap_or_default();
+        let is_reported = |line: &str| {
+            let same =
+                |reported: &&&str| **reported == bare(line) || assigned(reported) == assigned(line);
+            !bare(line).is_empty() && reported.iter().any(|it| same(&it))
+        };
+        let hides_file = !reported.is_empty() && OF_FILE.is_match(text);
+        if is_reported(text) || is_reported(next) || hides_file {
+            let what = "what a linter or a type checker reported here is suppressed, not fixed";
+            return Some(Flag::new(
+                Some(line),
+                Kind::Suppression,
+                Strength::Strong,
+                what,
+            ));
+        }
+        let what = "tells a linter or a type checker to look away";
+        (!hides_type).then(|| Flag::new(Some(line), Kind::Suppression, Strength::Weak, what))
+    };
+    added.iter().filter_map(flag).collect()
+}
+
+/// The line without its comment and layout.
+fn bare(line: &str) -> &str {
+    let marks = ["#", "//", "/*"];
+    let end = marks
+        .iter()
+        .filter_map(|mark| line.find(mark))
+        .filter(|at| *at > 0)
+        .min();
+    line.get(..end.unwrap_or(line.len())).unwrap_or(line).trim()
+}
+
+/// What a line gives a value to, as far as it is an assignment; else the line.
+fn assigned(line: &str) -> &str {
+    let line = bare(line);
+    match line.split_once('=') {
+        Some((name, _)) => name.split(':').next().unwrap_or(name).trim(),
+        None => line,
+    }
+}
+
+fn is_same_file(reported: &str, path: &str) -> bool {
+    let reported = reported.trim_start_matches("./");
+    reported == path || reported.ends_with(&format!("/{path}"))
+}

@@ -1,0 +1,317 @@
+//! The checks with the original tests: the test side as it was before the attempt, over the attempt's work.
+//!
+//! The tree is composed from snapshots, in the folder where the checks run. Which files are replaced, and what the
+//! runs mean, is decided in [`selvedge_core::crossing`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use selvedge_core::crossing::{
+    BaseFiles, Context, CrossedFile, CrossedRuns, Merge, NextRun, Original, Side, conclude, cross,
+    may_refer, next_run, scripts_among,
+};
+use selvedge_core::guard::ChangedFile;
+use selvedge_core::model::{CheckReport, CrossedReport, Step, TreeId};
+use selvedge_core::words::counted;
+use selvedge_syntax::{SplitTests, split_tests};
+use tokio_util::sync::CancellationToken;
+
+use super::installed::Installed;
+use super::look::{Numbered, Place};
+use super::reruns::Reruns;
+use super::tier1::records;
+use super::trees::{Trees, blocking, settle};
+use crate::activity::{Activity, Progress};
+use crate::checks::CheckAborted;
+use crate::workspace::{self, Compared, Content, Workspace};
+
+/// The second verification of an attempt whose checks pass.
+pub(super) struct Crossing<'a> {
+    /// In the folder where the checks run.
+    pub(super) trees: CrossedTrees<'a>,
+    pub(super) place: &'a Place,
+    pub(super) steps: &'a [Step],
+    /// What each step said before the attempt, where that is known.
+    pub(super) baseline: &'a [Option<CheckReport>],
+    /// Time for each run.
+    pub(super) limit: Duration,
+    pub(super) rerun_failed: bool,
+    /// Whether the task declares that a file of tests, or a test, changes.
+    pub(super) is_expected: &'a (dyn Fn(&str) -> bool + Sync),
+    pub(super) progress: &'a dyn Progress,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Crossing<'_> {
+    /// Runs the checks with the original tests, where the attempt changed anything on the test side. `delivered` is
+    /// what they said of the attempt's own tree. The folder holds a composed tree afterwards.
+    pub(super) async fn run(
+        &self,
+        delivered: &[CheckReport],
+    ) -> Result<Option<CrossedReport>, CheckAborted> {
+        let files = self.trees.find_files(self.steps).await?;
+        let (expected, files): (Vec<CrossedFile>, Vec<CrossedFile>) = files
+            .into_iter()
+            .partition(|file| (self.is_expected)(&file.path));
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let count = counted(files.len() as u64, "file");
+        let what = format!(
+            "running the checks with the original tests: the attempt changed {count} of the test side"
+        );
+        self.progress.activity(Activity::Note(what));
+        let mut runs = CrossedRuns {
+            original: self.run_with("crossed", &files, delivered).await?,
+            ..CrossedRuns::default()
+        };
+        loop {
+            match next_run(&files, &runs) {
+                NextRun::Done => break,
+                NextRun::WithAttemptsShared => {
+                    let tests = files.iter().filter(|file| file.side == Side::Test);
+                    let tests: Vec<CrossedFile> = tests.cloned().collect();
+                    let checks = self.run_with("crossed-shared", &tests, delivered).await?;
+                    runs.with_attempts_shared = Some(checks);
+                }
+                NextRun::WithoutUnfit(unfit) => {
+                    let takes_shared = runs.with_attempts_shared.is_some();
+                    let fitting = files.iter().filter(|file| {
+                        !unfit.contains(&file.path) && !(takes_shared && file.side == Side::Shared)
+                    });
+                    let fitting: Vec<CrossedFile> = fitting.cloned().collect();
+                    let checks = self
+                        .run_with("crossed-fitting", &fitting, delivered)
+                        .await?;
+                    runs.without_unfit = Some((unfit, checks));
+                }
+            }
+        }
+        let baseline: Vec<Option<&CheckReport>> =
+            self.baseline.iter().map(Option::as_ref).collect();
+        let mut report = conclude(&files, &baseline, runs, self.is_expected);
+        report
+            .expected
+            .extend(expected.into_iter().map(|file| file.path));
+        Ok(Some(report))
+    }
+
+    /// Runs the checks on the attempt's tree with the originals of `files`.
+    async fn run_with(
+        &self,
+        name: &str,
+        files: &[CrossedFile],
+        delivered: &[CheckReport],
+    ) -> Result<Vec<CheckReport>, CheckAborted> {
+        let place = self.place.named(name);
+        let name = place.tag.replacen('.', "/", 1).replace('.', "-");
+        let crossed = self.trees.compose(name, files).await?;
+        let deadline = Instant::now() + self.limit;
+        let mut checks = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.iter().enumerate() {
+            let as_delivered = delivered.get(index).filter(|_| !step.kind.executes());
+            if let Some(check) = as_delivered {
+                checks.push(check.clone());
+                continue;
+            }
+            let numbered = Numbered { index, step };
+            let finding = place.look_quietly(numbered, deadline, self.cancel).await?;
+            let redactor = place.supervisor.redactor();
+            checks.extend(records(
+                std::slice::from_ref(step),
+                vec![finding],
+                redactor,
+            )?);
+        }
+        if self.rerun_failed {
+            let trees = Trees {
+                judged: crossed,
+                ..self.trees.trees.clone()
+            };
+            self.run_failed_again(&place, &trees, &mut checks).await?;
+        }
+        Ok(checks)
+    }
+
+    async fn run_failed_again(
+        &self,
+        place: &Place,
+        trees: &Trees,
+        checks: &mut [CheckReport],
+    ) -> Result<(), CheckAborted> {
+        let reruns = Reruns {
+            place,
+            trees: Some(trees),
+            limit: self.limit,
+            progress: self.progress,
+            cancel: self.cancel,
+        };
+        for (index, (step, check)) in self.steps.iter().zip(checks).enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            // What failed before and fails in the same way is no flake.
+            if before.is_some_and(|before| before.status.is_failure()) {
+                continue;
+            }
+            let passed =
+                before.map(|before| before.status == selvedge_core::model::CheckStatus::Pass);
+            reruns.of(Numbered { index, step }, passed, check).await?;
+            selvedge_core::machine::apply_reruns(passed, check);
+        }
+        Ok(())
+    }
+}
+
+/// The trees that a composed one is made from.
+#[derive(Debug)]
+pub(crate) struct CrossedTrees<'a> {
+    /// What is judged, and what it began from.
+    pub(crate) trees: &'a Trees,
+    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    pub(crate) test_base: Option<&'a TreeId>,
+    /// Globs of files that the task may change: scripts of checks that were added since `test_base` count if one fits.
+    pub(crate) allow: &'a [String],
+}
+
+impl CrossedTrees<'_> {
+    /// The changed files that are not on the work side alone.
+    pub(crate) async fn find_files(
+        &self,
+        steps: &[Step],
+    ) -> Result<Vec<CrossedFile>, CheckAborted> {
+        let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
+        let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
+        let allow = self.allow.to_vec();
+        let find = move |workspace: &Workspace| {
+            let (start, judged) = (stored(&start)?, stored(&judged)?);
+            let may_refer = |path: &Path| may_refer(&path.to_string_lossy());
+            let mut compared = workspace.compare_files(&start, &judged, |_| true)?;
+            let mut added_scripts = Vec::new();
+            let mut original = BTreeMap::new();
+            if let Some(tree) = &test_base {
+                // Files that the plan found are as it found them, those that were added since as they were then.
+                let plan_start = stored(tree)?;
+                original = workspace.read_files(&plan_start, may_refer)?;
+                compared.retain(|file| !original.contains_key(&file.path));
+                let since = workspace
+                    .compare_files(&plan_start, &judged, |path| original.contains_key(path))?;
+                compared.extend(since);
+                let added = workspace
+                    .compare_files(&plan_start, &start, |path| !original.contains_key(path))?;
+                let names = added.iter().map(|file| name(&file.path));
+                added_scripts = scripts_among(names, &steps, &allow);
+            }
+            if compared.is_empty() && added_scripts.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut files = workspace.read_files(&start, may_refer)?;
+            files.extend(original);
+            let names: Vec<String> = compared.iter().map(|file| name(&file.path)).collect();
+            let changes: Vec<ChangedFile<'_>> = compared
+                .iter()
+                .zip(&names)
+                .map(|(file, path)| changed(file, path))
+                .collect();
+            let base: BaseFiles = files
+                .into_iter()
+                .map(|(path, bytes)| (name(&path), bytes))
+                .collect();
+            let installed = Installed::around(workspace.dir(), &base);
+            let context = Context {
+                is_installed: &|path| installed.has_module_of(path),
+                split: &split,
+            };
+            let mut files = cross(&base, &changes, &steps, &context);
+            files.retain(|file| !added_scripts.contains(&file.path));
+            files.extend(added_scripts.into_iter().map(CrossedFile::removed));
+            Ok(files)
+        };
+        blocking(&self.trees.workspace, "cannot compare the trees", find).await
+    }
+
+    /// Makes the folder the judged tree with the originals of `files`; gives back what it holds then, which is kept
+    /// under `name`.
+    pub(crate) async fn compose(
+        &self,
+        name: String,
+        files: &[CrossedFile],
+    ) -> Result<TreeId, CheckAborted> {
+        settle(&self.trees.workspace, &self.trees.judged).await?;
+        let (start, test_base) = (self.trees.start.clone(), self.test_base.cloned());
+        let (mut originals, mut merged, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        for file in files {
+            let path = PathBuf::from(&file.path);
+            match &file.original {
+                Original::Base => originals.push(path),
+                Original::Merged(bytes) => merged.push((path, bytes.clone())),
+                Original::Removed => removed.push(path),
+            }
+        }
+        let compose =
+            move |workspace: &Workspace| {
+                let start = stored(&start)?;
+                let plan_start = test_base.as_ref().map(stored).transpose()?;
+                let (from_plan, from_start) = match &plan_start {
+                    None => (Vec::new(), originals),
+                    Some(tree) => {
+                        let there = workspace.read_files(tree, |_| false)?;
+                        originals
+                            .into_iter()
+                            .partition(|path| there.contains_key(path))
+                    }
+                };
+                workspace.compose(&start, &from_start, &merged)?;
+                if let Some(tree) = &plan_start {
+                    workspace.compose(tree, &[from_plan.clone(), removed].concat(), &[])?;
+                }
+                let crossed = workspace.snapshot_kept(&name)?.tree;
+                let mut left = workspace.compare_files(&start, &crossed, |path| {
+                    from_start.iter().any(|it| it == path)
+                })?;
+                if let Some(tree) = &plan_start {
+                    left.extend(workspace.compare_files(tree, &crossed, |path| {
+                        from_plan.iter().any(|it| it == path)
+                    })?);
+                }
+                Ok((crossed, left.into_iter().map(|file| file.path).next()))
+            };
+        let what = "cannot lay the original tests over the work";
+        let (crossed, left) = blocking(&self.trees.workspace, what, compose).await?;
+        if let Some(path) = left {
+            let error = format!("{what}: {} is not as it was before", path.display());
+            return Err(CheckAborted::Infrastructure(error));
+        }
+        Ok(TreeId::new(crossed.as_str()))
+    }
+}
+
+/// The attempt's version of a source with the original tests in it.
+fn split(change: &ChangedFile<'_>) -> Merge {
+    match split_tests(change.path, change.before, change.after) {
+        SplitTests::Same => Merge::Same,
+        SplitTests::Merged(bytes) => Merge::Merged(bytes),
+        SplitTests::Unreadable => Merge::Unreadable,
+    }
+}
+
+fn stored(tree: &TreeId) -> Result<workspace::TreeId, workspace::WorkspaceError> {
+    workspace::TreeId::parse(tree.as_str())
+}
+
+/// A path as the classification reads it. One that is no text names a file that no rule fits.
+fn name(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn changed<'a>(file: &'a Compared, path: &'a str) -> ChangedFile<'a> {
+    let bytes = |content: &'a Content| match content {
+        Content::Absent => None,
+        Content::Bytes(bytes) => Some(bytes.as_slice()),
+        Content::Link => Some(&[][..]),
+    };
+    ChangedFile {
+        path,
+        before: bytes(&file.before),
+        after: bytes(&file.after),
+    }
+}

@@ -1,0 +1,97 @@
+//! Composing a tree from two snapshots: the files of one at some paths, the other's at the rest.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::Workspace;
+use super::anchored::Anchor;
+use super::blobs::Blobs;
+use super::error::WorkspaceError;
+use super::ids::TreeId;
+use super::import::Kind;
+use super::manifest::usual_permissions;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: usize = 512 << 10;
+/// The most bytes that are read altogether.
+const MAX_TOTAL: usize = 128 << 20;
+
+impl Workspace {
+    /// All paths of a snapshot, with the bytes of the plain files that are `wanted`. Files of more than 512 KiB have
+    /// no bytes here, nor has what exceeds 128 MiB altogether.
+    ///
+    /// # Errors
+    /// The snapshot is unknown, or git fails.
+    pub fn read_files(
+        &self,
+        tree: &TreeId,
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<BTreeMap<PathBuf, Option<Vec<u8>>>, WorkspaceError> {
+        let mut blobs = Blobs::open(&self.git, &self.shadow)?;
+        let target = self.target(tree, &mut blobs)?;
+        let mut files = BTreeMap::new();
+        let mut total = 0;
+        for (path, file) in target.files {
+            let path = path.into_path();
+            let is_read = file.kind != Kind::Link && total < MAX_TOTAL && wanted(&path);
+            let mut bytes = Capped::default();
+            if is_read {
+                blobs
+                    .copy(&file.blob.to_string(), &mut bytes)
+                    .map_err(|error| WorkspaceError::io("read a snapshot", &path, error))?;
+                total += bytes.0.len();
+            }
+            let is_whole = is_read && bytes.0.len() <= MAX_BYTES;
+            files.insert(path, is_whole.then_some(bytes.0));
+        }
+        Ok(files)
+    }
+
+    /// Gives the workspace the files that a snapshot has at `originals` (none where it has none), and writes the
+    /// files in `merged`. Links, files and empty folders in the way are removed; nothing else is touched. What
+    /// the workspace held must be in another snapshot.
+    ///
+    /// # Errors
+    /// The snapshot is unknown, a folder that is not empty has a file's name, or the file system refuses.
+    pub fn compose(
+        &self,
+        base: &TreeId,
+        originals: &[PathBuf],
+        merged: &[(PathBuf, Vec<u8>)],
+    ) -> Result<(), WorkspaceError> {
+        self.put_back(base, originals)?;
+        let failed =
+            |path: &Path, error| WorkspaceError::io("compose", &self.dir.join(path), error);
+        let anchor = Anchor::at(&self.dir).map_err(|error| failed(Path::new(""), error))?;
+        for (path, bytes) in merged {
+            let permissions = anchor.open(path).and_then(|file| file.metadata()).map_or(
+                usual_permissions(false),
+                |data| {
+                    use std::os::unix::fs::PermissionsExt;
+                    data.permissions().mode() & 0o777
+                },
+            );
+            anchor
+                .write(path, permissions, |file| file.write_all(bytes))
+                .map_err(|error| failed(path, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps no more than one byte beyond the limit.
+#[derive(Default)]
+struct Capped(Vec<u8>);
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = (MAX_BYTES + 1).saturating_sub(self.0.len());
+        self.0.extend(bytes.iter().take(room));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,440 @@
+//! Tests inside of sources: a source as one version has it, with the tests of another version.
+//!
+//! Rust keeps tests beside the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
+//! documentation. They are found in the stream of tokens, without parsing expressions, so that no macro and no depth
+//! of nesting matters.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+/// Modules and blocks within one another that are looked into.
+const MAX_DEPTH: usize = 32;
+/// The largest source that is read, in bytes.
+const MAX_BYTES: usize = 2 << 20;
+
+/// A source with the tests of another version of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SplitTests {
+    /// Both versions hold the same tests, or none.
+    Same,
+    /// The source with the other version's tests.
+    Merged(Vec<u8>),
+    /// Tests and code cannot be told apart.
+    Unreadable,
+}
+
+/// Gives the source `after` the tests of `before`. Languages that keep tests in files of their own have none inside.
+pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> SplitTests {
+    let Some(after) = after.filter(|_| path.ends_with(".rs")) else {
+        return SplitTests::Same;
+    };
+    let merged = merge(before.unwrap_or_default(), after);
+    // The texts of all files would be kept for the sake of their spans.
+    proc_macro2::extra::invalidate_current_thread_spans();
+    match merged {
+        None => SplitTests::Unreadable,
+        Some(merged) if merged.as_bytes() == after => SplitTests::Same,
+        Some(merged) => SplitTests::Merged(merged.into_bytes()),
+    }
+}
+
+fn merge(before: &[u8], after: &[u8]) -> Option<String> {
+    let (before, after) = (text(before)?, text(after)?);
+    let old = Source::read(before)?;
+    let new = Source::read(after)?;
+    if old.tests_of(before) == new.tests_of(after) && old.examples == new.examples {
+        return Some(after.to_owned());
+    }
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for (path, module) in &new.modules {
+        let empty = Module::default();
+        let original = old.modules.get(path).unwrap_or(&empty);
+        if original.texts(before) == module.texts(after) {
+            continue;
+        }
+        let text: String = original
+            .texts(before)
+            .into_iter()
+            .map(|text| format!("\n{text}\n"))
+            .collect();
+        let at = module.tests.first().map_or(module.end, |range| range.start);
+        edits.push((at..at, text));
+        edits.extend(
+            module
+                .tests
+                .iter()
+                .map(|range| (range.clone(), String::new())),
+        );
+    }
+    let is_lost = |(path, module): (&String, &Module)| {
+        !module.tests.is_empty() && !new.modules.contains_key(path)
+    };
+    if old.modules.iter().any(is_lost) {
+        return None;
+    }
+    for (item, example) in &new.examples {
+        let original = old.examples.get(item);
+        if original.is_some_and(|original| original.text == example.text) {
+            continue;
+        }
+        // An example of an item that is new, or that had none, is a test that was added.
+        let text = original.map_or_else(String::new, |original| original.text.clone());
+        edits.push((example.range.clone(), text));
+    }
+    let merged = apply(after, edits)?;
+    merged.parse::<TokenStream>().is_ok().then_some(merged)
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    // The lexer leaves it out, and the positions of all else with it.
+    let has_mark = text.starts_with('\u{feff}');
+    (text.len() <= MAX_BYTES && !has_mark).then_some(text)
+}
+
+/// Replaces ranges that do not overlap; the text of an empty range goes before what begins there.
+fn apply(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
+    edits.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut merged = String::with_capacity(text.len());
+    let mut end = 0;
+    for (range, with) in edits {
+        if range.start < end {
+            // An example within a test that is replaced as a whole.
+            continue;
+        }
+        merged += text.get(end..range.start)?;
+        merged += &with;
+        end = range.end;
+    }
+    merged += text.get(end..)?;
+    Some(merged)
+}
+
+/// Where the tests of a source are.
+#[derive(Debug, Default)]
+struct Source {
+    /// By the path of the module within the file.
+    modules: BTreeMap<String, Module>,
+    /// Documentation that holds examples, by the path of its item.
+    examples: BTreeMap<String, Example>,
+}
+
+#[derive(Debug, Default)]
+struct Module {
+    /// Items that are compiled for tests only.
+    tests: Vec<Range<usize>>,
+    /// Where another item can be added.
+    end: usize,
+}
+
+#[derive(Debug)]
+struct Example {
+    range: Range<usize>,
+    text: String,
+}
+
+/// Where an example is does not matter.
+impl PartialEq for Example {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Module {
+    fn texts<'t>(&self, source: &'t str) -> Vec<&'t str> {
+        let texts = self
+            .tests
+            .iter()
+            .filter_map(|range| source.get(range.clone()));
+        texts.collect()
+    }
+}
+
+impl Source {
+    fn read(text: &str) -> Option<Self> {
+        let stream: TokenStream = text.parse().ok()?;
+        let mut source = Self::default();
+        source.read_items(text, "", stream, text.len(), 0)?;
+        Some(source)
+    }
+
+    fn tests_of<'t>(&self, text: &'t str) -> BTreeMap<&str, Vec<&'t str>> {
+        let modules = self
+            .modules
+            .iter()
+            .filter(|(_, module)| !module.tests.is_empty());
+        modules
+            .map(|(path, module)| (path.as_str(), module.texts(text)))
+            .collect()
+    }
+
+    fn read_items(
+        &mut self,
+        text: &str,
+        path: &str,
+        stream: TokenStream,
+        end: usize,
+        depth: usize,
+    ) -> Option<()> {
+        let mut module = Module {
+            tests: Vec::new(),
+            end,
+        };
+        let mut tokens = stream.into_iter().peekable();
+        while tokens.peek().is_some() {
+            let item = Item::read(text, &mut tokens)?;
+            if item.is_test {
+                module.tests.push(item.range);
+                continue;
+            }
+            let name = format!("{path}::{}", item.name);
+            if let Some(range) = item.docs {
+                let docs = text.get(range.clone())?;
+                if docs.contains("```") {
+                    let example = Example {
+                        range,
+                        text: docs.to_owned(),
+                    };
+                    self.examples.insert(name.clone(), example);
+                }
+            }
+            if let Some(body) = item.body.filter(|_| depth < MAX_DEPTH) {
+                let end = body.span_close().byte_range().start;
+                self.read_items(text, &name, body.stream(), end, depth + 1)?;
+            }
+        }
+        self.modules.insert(path.to_owned(), module);
+        Some(())
+    }
+}
+
+/// One item of a module, or of an `impl` or `trait`.
+struct Item {
+    range: Range<usize>,
+    /// Its head, without attributes.
+    name: String,
+    is_test: bool,
+    /// Its documentation comments.
+    docs: Option<Range<usize>>,
+    /// What holds further items.
+    body: Option<Group>,
+}
+
+impl Item {
+    fn read(
+        text: &str,
+        tokens: &mut std::iter::Peekable<impl Iterator<Item = TokenTree>>,
+    ) -> Option<Self> {
+        let mut item = Self {
+            range: usize::MAX..0,
+            name: String::new(),
+            is_test: false,
+            docs: None,
+            body: None,
+        };
+        let mut words: Vec<String> = Vec::new();
+        let mut head: Option<Range<usize>> = None;
+        let mut is_inner = false;
+        while let Some(token) = tokens.next() {
+            let span = token.span().byte_range();
+            item.range = item.range.start.min(span.start)..span.end;
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == '#' && words.is_empty() => {
+                    is_inner = matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == '!');
+                    if is_inner {
+                        tokens.next();
+                    }
+                    if let Some(TokenTree::Group(group)) = tokens.next() {
+                        item.add_attribute(&group, span.start, is_inner);
+                    }
+                    if is_inner {
+                        // It belongs to what surrounds it.
+                        item.name = "!".to_owned();
+                        return Some(item);
+                    }
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ';' => {
+                    return Some(item.named(text, head));
+                }
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                    let first = words
+                        .iter()
+                        .find(|word| !is_modifier(word))
+                        .map_or("", String::as_str);
+                    let is_value = matches!(first, "static" | "type" | "use" | "let")
+                        || (first == "const" && !words.iter().any(|word| word == "fn"));
+                    if is_value {
+                        continue;
+                    }
+                    if matches!(first, "mod" | "impl" | "trait") {
+                        item.body = Some(group);
+                    }
+                    return Some(item.named(text, head));
+                }
+                token => {
+                    head = Some(head.map_or(span.start, |head| head.start)..span.end);
+                    words.push(match token {
+                        // Printing what nests deeply needs a deep stack.
+                        TokenTree::Group(_) => String::from("()"),
+                        token => token.to_string(),
+                    });
+                }
+            }
+        }
+        // What follows the last item: attributes of nothing, or a macro's own syntax.
+        Some(item.named(text, head)).filter(|_| !is_inner)
+    }
+
+    fn named(mut self, text: &str, head: Option<Range<usize>>) -> Self {
+        let head = head.and_then(|head| text.get(head)).unwrap_or_default();
+        self.name = head.split_whitespace().collect::<Vec<_>>().join(" ");
+        self
+    }
+
+    fn add_attribute(&mut self, group: &Group, start: usize, is_inner: bool) {
+        let end = group
+            .span_close()
+            .byte_range()
+            .end
+            .max(group.span().byte_range().end);
+        self.range.end = self.range.end.max(end);
+        let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+        let name = match tokens.first() {
+            Some(TokenTree::Ident(name)) => name.to_string(),
+            _ => return,
+        };
+        if name == "doc" {
+            let range = self.docs.take().unwrap_or(start..end);
+            self.docs = Some(range.start..end);
+            return;
+        }
+        let last = tokens.iter().rev().find_map(|token| match token {
+            TokenTree::Ident(name) => Some(name.to_string()),
+            _ => None,
+        });
+        let conditions = tokens.iter().find_map(|token| match token {
+            TokenTree::Group(group) => Some(group.stream()),
+            _ => None,
+        });
+        let is_cfg =
+            name == "cfg" && conditions.is_some_and(|conditions| names_test(conditions, 0));
+        let is_test_function = matches!(
+            name.as_str(),
+            "test" | "bench" | "rstest" | "test_case" | "quickcheck"
+        ) || (tokens.len() > 1
+            && last.as_deref() == Some("test")
+            && name != "cfg"
+            && name != "cfg_attr");
+        if !is_inner && (is_cfg || is_test_function) {
+            self.is_test = true;
+        }
+    }
+}
+
+fn is_modifier(word: &str) -> bool {
+    matches!(
+        word,
+        "pub" | "unsafe" | "async" | "extern" | "default" | "auto"
+    ) || word.starts_with(['(', '"'])
+}
+
+/// Whether a condition holds in tests: `test`, and not `not(test)`.
+fn names_test(conditions: TokenStream, depth: usize) -> bool {
+    let mut is_negated = false;
+    for token in conditions {
+        match token {
+            TokenTree::Ident(name) => {
+                if name == "test" {
+                    return true;
+                }
+                is_negated = name == "not";
+            }
+            TokenTree::Group(group) if !is_negated && depth < MAX_DEPTH => {
+                if names_test(group.stream(), depth + 1) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(before: &str, after: &str) -> String {
+        match split_tests(
+            "src/lib.rs",
+            Some(before.as_bytes()),
+            Some(after.as_bytes()),
+        ) {
+            SplitTests::Same => "same".to_owned(),
+            SplitTests::Unreadable => "unreadable".to_owned(),
+            SplitTests::Merged(bytes) => String::from_utf8(bytes).unwrap(),
+        }
+    }
+
+    #[test]
+    fn split_leaves_code_alone() {
+        let tests =
+            "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert_eq!(f(), 1); }\n}\n";
+        let before = format!("const A: [u8; 1] = {{ [0] }};\nfn f() -> u8 {{ 0 }}\n{tests}");
+        let after = format!("use a::{{b, c}};\npub(crate) const fn f() -> u8 {{ 1 }}\n{tests}");
+        assert_eq!(merged(&before, &after), "same");
+    }
+
+    #[test]
+    fn split_takes_tests_from_the_other_version() {
+        let before = "fn f() {}\n#[cfg(all(test, unix))]\nmod tests { fn a() {} }\nmod m { #[test] fn b() {} }\n";
+        let after = "fn f() { 1 }\n#[cfg(test)]\nmod tests { fn weak() {} }\nmod m { fn n() {} }\n#[cfg(not(test))]\nfn h() {}\n";
+        let result = merged(before, after);
+        for kept in [
+            "fn f() { 1 }",
+            "mod tests { fn a() {} }",
+            "#[test] fn b() {}",
+            "fn n() {}",
+            "fn h() {}",
+        ] {
+            assert!(result.contains(kept), "{kept}: {result}");
+        }
+        assert!(!result.contains("weak"), "{result}");
+        // Tests that are gone come back, and those that were added go.
+        let gone = merged("fn f() {}\n#[cfg(test)]\nmod t {}\n", "fn f() { 1 }\n");
+        assert!(gone.contains("#[cfg(test)]\nmod t {}"), "{gone}");
+        let added = merged("fn f() {}\n", "fn f() {}\n#[cfg(test)]\nmod t {}\n");
+        assert!(!added.contains("mod t"), "{added}");
+    }
+
+    #[test]
+    fn split_takes_examples_from_the_other_version() {
+        let before = "/// Adds.\n///\n/// ```\n/// assert_eq!(add(1), 2);\n/// ```\npub fn add(n: u8) -> u8 { n }\n";
+        let after = before.replace("2);", "1);").replace("{ n }", "{ n + 0 }");
+        let expected = before.replace("{ n }", "{ n + 0 }");
+        assert_eq!(merged(before, &after), expected);
+        let within = |docs: &str| {
+            format!(
+                "impl A {{\n    /// ```\n    /// {docs}\n    /// ```\n    fn f(&self) {{}}\n}}\n"
+            )
+        };
+        assert_eq!(merged(&within("a();"), &within("b();")), within("a();"));
+        assert_eq!(
+            merged("/// One.\nfn f() {}\n", "/// Two.\nfn f() {}\n"),
+            "same"
+        );
+    }
+
+    #[test]
+    fn split_gives_up_where_a_module_is_gone() {
+        assert_eq!(
+            merged("mod m { #[test] fn b() {} }\n", "fn f() {}\n"),
+            "unreadable"
+        );
+        assert_eq!(merged("fn f() {}\n", "fn f( {\n"), "unreadable");
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(merged("", &format!("const A: u8 = {deep};")), "same");
+    }
+}
