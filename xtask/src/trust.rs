@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::bench::table::machine;
 use crate::program::{self, cargo};
-use crate::{Done, e2e, workspace};
+use crate::{Done, workspace};
 
 const FILE: &str = "docs/trust-measured.md";
 
@@ -23,34 +23,7 @@ struct Proof {
     rows: fn() -> Done<Command>,
 }
 
-const PROOFS: [Proof; 5] = [
-    Proof {
-        title: "Tricks",
-        about: "What an agent did instead of the work, and how a run of one attempt ended. The \
-                evidence is what a check that exits 0 was refused for, with the guard out of the way.",
-        columns: &[
-            "runner",
-            "trick",
-            "exits 0 without Selvedge",
-            "guard",
-            "evidence",
-            "outcome",
-        ],
-        rows: || e2e::suite(&["fooled", "--nocapture"]),
-    },
-    Proof {
-        title: "Honest changes",
-        about: "Work of which nothing may be called tampering (2 % at most) or need a person (5 %).",
-        columns: &["project", "change", "guard"],
-        rows: || {
-            Ok(test(
-                "selvedge-core",
-                "trust",
-                "honest_work_is_left_alone",
-                &[],
-            ))
-        },
-    },
+const PROOFS: [Proof; 3] = [
     Proof {
         title: "Flakes",
         about: "Failures of a simulated check that fails with probability p before the agent began as \

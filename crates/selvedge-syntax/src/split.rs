@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -27,7 +28,7 @@ pub enum SplitTests {
 
 /// Gives the source `after` the tests of `before`. Languages that keep tests in files of their own have none inside.
 pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> SplitTests {
-    let Some(after) = after.filter(|_| path.ends_with(".rs")) else {
+    let Some(after) = after.filter(|_| is_rust(path)) else {
         return SplitTests::Same;
     };
     let merged = merge(before.unwrap_or_default(), after);
@@ -38,6 +39,12 @@ pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> S
         Some(merged) if merged.as_bytes() == after => SplitTests::Same,
         Some(merged) => SplitTests::Merged(merged.into_bytes()),
     }
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path)
+        .extension()
+        .is_some_and(|ending| ending == "rs")
 }
 
 fn merge(before: &[u8], after: &[u8]) -> Option<String> {
@@ -54,10 +61,10 @@ fn merge(before: &[u8], after: &[u8]) -> Option<String> {
         if original.texts(before) == module.texts(after) {
             continue;
         }
-        let text: String = original
-            .texts(before)
+        let texts = original.texts(before);
+        let text: String = texts
             .into_iter()
-            .map(|text| format!("\n{text}\n"))
+            .flat_map(|text| ["\n", text, "\n"])
             .collect();
         let at = module.tests.first().map_or(module.end, |range| range.start);
         edits.push((at..at, text));
@@ -228,7 +235,7 @@ impl Item {
         tokens: &mut std::iter::Peekable<impl Iterator<Item = TokenTree>>,
     ) -> Option<Self> {
         let mut item = Self {
-            range: usize::MAX..0,
+            range: 0..0,
             name: String::new(),
             is_test: false,
             docs: None,
@@ -239,7 +246,12 @@ impl Item {
         let mut is_inner = false;
         while let Some(token) = tokens.next() {
             let span = token.span().byte_range();
-            item.range = item.range.start.min(span.start)..span.end;
+            let is_first = item.range.is_empty();
+            item.range = if is_first {
+                span.start
+            } else {
+                item.range.start
+            }..span.end;
             match token {
                 TokenTree::Punct(punct) if punct.as_char() == '#' && words.is_empty() => {
                     is_inner = matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == '!');
@@ -251,7 +263,7 @@ impl Item {
                     }
                     if is_inner {
                         // It belongs to what surrounds it.
-                        item.name = "!".to_owned();
+                        "!".clone_into(&mut item.name);
                         return Some(item);
                     }
                 }
@@ -351,10 +363,10 @@ fn names_test(conditions: TokenStream, depth: usize) -> bool {
                 }
                 is_negated = name == "not";
             }
-            TokenTree::Group(group) if !is_negated && depth < MAX_DEPTH => {
-                if names_test(group.stream(), depth + 1) {
-                    return true;
-                }
+            TokenTree::Group(group)
+                if !is_negated && depth < MAX_DEPTH && names_test(group.stream(), depth + 1) =>
+            {
+                return true;
             }
             _ => {}
         }

@@ -239,8 +239,11 @@ fn pyproject(path: &str) -> Owner {
         | "tool.pdm"
         | "tool.hatch" => Owner::Mixed,
         // Plugins that pytest loads by themselves.
-        "project.entry-points.pytest11" | "tool.uv.sources" => Owner::Base,
-        "tool.poetry.plugins" | "tool.pdm.scripts" | "tool.hatch.envs" => Owner::Base,
+        "project.entry-points.pytest11"
+        | "tool.uv.sources"
+        | "tool.poetry.plugins"
+        | "tool.pdm.scripts"
+        | "tool.hatch.envs" => Owner::Base,
         _ if path.starts_with("project.") => Owner::Attempt,
         _ if ["tool.poetry.", "tool.uv.", "tool.pdm.", "tool.hatch."]
             .iter()

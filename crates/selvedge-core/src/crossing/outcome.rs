@@ -289,14 +289,10 @@ fn has_become_unfit(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
         let failures = check.failures.iter();
         let of_test = failures.filter(|failure| failure.id.as_deref() == Some(id));
         of_test
-            .map(|failure| {
-                format!(
-                    "{} {}",
-                    failure.summary,
-                    failure.message.as_deref().unwrap_or_default()
-                )
-            })
-            .collect::<String>()
+            .flat_map(|failure| [Some(failure.summary.as_str()), failure.message.as_deref()])
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     IS_UNFIT.is_match(&messages(now)) && !IS_UNFIT.is_match(&messages(before))
 }

@@ -23,7 +23,7 @@ static RUST_MODULE: Pattern =
     Pattern::new(r"(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;");
 /// What a script or a makefile reads into itself.
 static SOURCED: Pattern = Pattern::new(
-    r#"(?m)(?:^|[;&|({]|then|do|else)[ \t]*(?:\.|source)[ \t]+([^\s;&|]+)|^[ \t]*-?s?include[ \t]+([^\n#]+)|^[ \t]*(?:import|mod)\??[ \t]+([^\n#]+)"#,
+    r"(?m)(?:^|[;&|({]|then|do|else)[ \t]*(?:\.|source)[ \t]+([^\s;&|]+)|^[ \t]*-?s?include[ \t]+([^\n#]+)|^[ \t]*(?:import|mod)\??[ \t]+([^\n#]+)",
 );
 static WORD: Pattern = Pattern::new(r"[\w./@{}$+-]+");
 static IDENTIFIER: Pattern = Pattern::new(r"\b[A-Z]\w+");
@@ -117,10 +117,10 @@ impl References {
         let name = module.trim_start_matches('.');
         let dots = module.len() - name.len();
         let path = name.replace('.', "/");
-        match dots {
-            0 => self.add_suffix(&path),
-            _ => {
-                let up = "../".repeat(dots - 1);
+        match dots.checked_sub(1) {
+            None => self.add_suffix(&path),
+            Some(above) => {
+                let up = "../".repeat(above);
                 self.0.insert(Token::Relative(format!("{up}{path}")));
             }
         }

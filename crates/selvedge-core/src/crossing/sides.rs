@@ -232,7 +232,11 @@ impl<'a> Project<'a> {
             r"#\[cfg\((?:test|all\(test[^)]*\)|any\(test[^)]*\))\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;",
         );
         let mut modules = BTreeSet::new();
-        for path in self.base.keys().filter(|path| path.ends_with(".rs")) {
+        for path in self
+            .base
+            .keys()
+            .filter(|path| Language::of(path) == Some(Language::Rust))
+        {
             let Some((regex, text)) = TEST_MODULE.regex().zip(self.text(path)) else {
                 continue;
             };
@@ -431,9 +435,8 @@ impl<'a> Project<'a> {
 
     /// `app.pyi` beside `app.py`, and declarations of modules that have none.
     fn declares_for_another(&self, path: &str) -> bool {
-        if path.ends_with(".pyi") {
-            let stub = path.trim_end_matches('i');
-            return self.base.contains_key(stub);
+        if let Some(module) = path.strip_suffix(".pyi") {
+            return self.base.contains_key(&format!("{module}.py"));
         }
         [".d.ts", ".d.mts", ".d.cts"]
             .iter()

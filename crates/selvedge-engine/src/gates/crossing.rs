@@ -78,7 +78,8 @@ impl Crossing<'_> {
                 NextRun::WithoutUnfit(unfit) => {
                     let takes_shared = runs.with_attempts_shared.is_some();
                     let fitting = files.iter().filter(|file| {
-                        !unfit.contains(&file.path) && !(takes_shared && file.side == Side::Shared)
+                        let is_attempts = takes_shared && file.side == Side::Shared;
+                        !is_attempts && !unfit.contains(&file.path)
                     });
                     let fitting: Vec<CrossedFile> = fitting.cloned().collect();
                     let checks = self

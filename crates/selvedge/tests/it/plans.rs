@@ -2,7 +2,7 @@
 //! them, and whenever the plan is stopped.
 
 use selvedge_testkit::{Output, TestEnv};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::stage::{agent, stage, wait_for};
 

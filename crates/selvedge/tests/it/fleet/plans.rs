@@ -2,7 +2,7 @@
 //! carry them out, and whoever dies meanwhile.
 
 use selvedge_testkit::{Output, Postgres};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::stage::Fleet;
 use crate::stage::wait_for;

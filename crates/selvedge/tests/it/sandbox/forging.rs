@@ -55,13 +55,15 @@ fn an_exit_cannot_be_forged(scene: &Scene) {
         &format!("{TARGET}=$PPID {ATTACKER} --ignored --exact {name}; exit 1"),
         &[],
     );
-    let attacked = scene.env.read(REPORT);
-    let (own, reporter) = attacked.split_once('\n').unwrap();
+    let attacked = fs::read_to_string(scene.env.work().join(REPORT)).unwrap_or_default();
+    let lines = attacked.split_once('\n');
+    assert!(lines.is_some(), "the attacker did not run: {report}");
+    let (own, reporter) = lines.unwrap();
     // The same attacks are possible on a process that may be attacked.
     for means in ["ptrace", "process_vm_writev", "mem", "pidfd_getfd"] {
-        assert!(own.contains(means), "{attacked}");
+        assert!(own.contains(means), "{means}: {attacked}{report}");
     }
-    assert_eq!(reporter, "reporter: \n");
+    assert_eq!(reporter, "reporter: \n", "{attacked}{report}");
     assert_eq!(report["checks"][0]["exit_code"], 1, "{report}");
     assert_eq!(report["checks"][0]["status"], "fail", "{report}");
 }
