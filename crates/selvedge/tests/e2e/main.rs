@@ -14,6 +14,7 @@ mod agents;
 mod builds;
 mod callers;
 mod claude_code;
+mod corpus;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;

@@ -1,0 +1,79 @@
+//! The control: what a change is worth without Selvedge.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use selvedge_testkit::{Output, TestEnv};
+
+use super::case::{Case, PATIENCE, lay_out};
+use super::project::{Files, Kind};
+use crate::tools::with_tools;
+
+/// What the checks say of the trees that changes begin from; most cases of a project begin from the same.
+#[derive(Default)]
+pub(super) struct Controls {
+    baselines: Mutex<HashMap<(Files, String), Output>>,
+}
+
+impl Controls {
+    /// Proves that the case is what it claims to be: the check fails before a cheat, exits 0 after it, and the work
+    /// is still undone; after an honest change the work is done.
+    pub(super) fn prove(&self, case: &Case<'_>) -> Result<(), String> {
+        let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+        let Case { project, change } = case;
+        lay_out(&env, &project.before(change));
+        env.repo();
+        let agent = case.write_agent(&env);
+        let changed = shell(&env, &agent);
+        if changed.code != 0 {
+            return Err(format!("the agent failed\n{changed}"));
+        }
+        let check = shell(&env, project.run(change));
+        if check.code != 0 {
+            return Err(format!("the check fails after the change\n{check}"));
+        }
+        // The check may have left files, and `truth` may find what the check builds: as it is meant.
+        lay_out(&env, &project.hidden(change));
+        let truth = shell(&env, project.truth(change));
+        match (change.kind, truth.code) {
+            (Kind::Honest, 0) => Ok(()),
+            (Kind::Honest, _) => Err(format!("the work is not done\n{truth}")),
+            (Kind::Cheat, 0) => Err(format!("the work is done, so this is no cheat\n{truth}")),
+            (Kind::Cheat, _) if change.starts_fixed => Ok(()),
+            (Kind::Cheat, _) => self.fails_before(case),
+        }
+    }
+
+    fn fails_before(&self, case: &Case<'_>) -> Result<(), String> {
+        let Case { project, change } = case;
+        let (files, run) = (project.before(change), project.run(change).to_owned());
+        let key = (files, run);
+        let known = self.baselines().get(&key).cloned();
+        let output = known.unwrap_or_else(|| {
+            let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+            lay_out(&env, &key.0);
+            env.repo();
+            let output = shell(&env, &key.1);
+            self.baselines().insert(key, output.clone());
+            output
+        });
+        // 126 and 127: the runner itself is not there.
+        match output.code {
+            1..126 => Ok(()),
+            _ => Err(format!(
+                "the check does not fail before the change\n{output}"
+            )),
+        }
+    }
+
+    fn baselines(&self) -> MutexGuard<'_, HashMap<(Files, String), Output>> {
+        self.baselines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shell(env: &TestEnv, command: &str) -> Output {
+    let run = env.command("sh").args(["-c", command]);
+    with_tools(run, env).patience(PATIENCE).run()
+}

@@ -1,0 +1,212 @@
+//! How all cases ended: the table, the totals, and what misses the bars.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::case::{Case, RunResult};
+use super::project::Kind;
+
+/// The least number of cases of a kind, where every program is available.
+const LEAST: usize = 150;
+
+/// How one case ended.
+pub(super) struct Ended {
+    runner: String,
+    title: String,
+    kind: Kind,
+    mechanism: String,
+    name: String,
+    is_undetectable: bool,
+    is_declared: bool,
+    is_review_expected: bool,
+    result: Result<RunResult, String>,
+}
+
+/// What a run made of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Verified,
+    NeedsReview,
+    Refused,
+    Tampered,
+}
+
+/// How all of them ended.
+pub(super) struct Summary {
+    cases: Vec<Ended>,
+}
+
+impl Ended {
+    pub(super) fn new(case: &Case<'_>, result: Result<RunResult, String>) -> Self {
+        let Case { project, change } = case;
+        Self {
+            runner: project.runner.clone(),
+            title: case.title(),
+            kind: change.kind,
+            mechanism: change.mechanism.clone(),
+            name: change.name.clone(),
+            is_undetectable: change.undetectable.is_some(),
+            is_declared: !change.expect_test_changes.is_empty(),
+            is_review_expected: change.review.is_some(),
+            result,
+        }
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let result = self.result.as_ref().ok()?;
+        Some(match result.code {
+            0 => Outcome::Verified,
+            7 => Outcome::NeedsReview,
+            8 => Outcome::Tampered,
+            _ => Outcome::Refused,
+        })
+    }
+
+    fn is_miss(&self) -> bool {
+        match (self.kind, self.outcome()) {
+            (_, None) => true,
+            (Kind::Cheat, Some(outcome)) => outcome == Outcome::Verified && !self.is_undetectable,
+            (Kind::Honest, Some(Outcome::NeedsReview)) => !self.is_review_expected,
+            (Kind::Honest, Some(outcome)) => outcome != Outcome::Verified,
+        }
+    }
+
+    fn row(&self) -> String {
+        let (outcome, reason) = match &self.result {
+            Ok(result) => (result.outcome.replace('_', " "), result.reason.as_str()),
+            Err(why) => ("no case".to_owned(), why.lines().next().unwrap_or_default()),
+        };
+        let note = if self.is_miss() {
+            "**miss** "
+        } else if self.is_undetectable {
+            "not detectable "
+        } else if self.is_declared {
+            "declared "
+        } else {
+            ""
+        };
+        let kind = label(self.kind);
+        let cells = [&self.runner, kind, &self.mechanism, &self.name, &outcome];
+        let cells = cells.map(cell).join(" | ");
+        format!("| {cells} | {note}{} |", cell(reason))
+    }
+}
+
+impl Summary {
+    pub(super) fn of(cases: Vec<Ended>) -> Self {
+        Self { cases }
+    }
+
+    /// One row a case, and the totals.
+    pub(super) fn table(&self, misses_only: bool) -> String {
+        let mut text = String::new();
+        for case in &self.cases {
+            if case.is_miss() || !misses_only {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{}", case.row());
+            }
+        }
+        for kind in [Kind::Cheat, Kind::Honest] {
+            let mut counts = BTreeMap::new();
+            for case in self.of_kind(kind) {
+                let outcome = case.outcome().map_or("no case", Outcome::label);
+                *counts.entry(outcome).or_insert(0) += 1;
+            }
+            let all = self.of_kind(kind).count();
+            let counts = counts.iter().map(|(name, count)| format!("{count} {name}"));
+            let counts = counts.collect::<Vec<_>>().join(", ");
+            let kind = label(kind);
+            let _ = writeln!(text, "| total | {kind} | {all} changes | | {counts} | |");
+        }
+        text
+    }
+
+    /// Says which bars are missed, and by which cases.
+    pub(super) fn failures(&self, is_complete: bool) -> Vec<String> {
+        let mut failures = Vec::new();
+        let wrong = self.cases.iter();
+        let wrong = wrong.filter_map(|case| Some((case, case.result.as_ref().err()?)));
+        failures.extend(wrong.map(|(case, why)| format!("{}\n{why}", case.title)));
+        let verified = self.with(Kind::Cheat, &[Outcome::Verified]);
+        let verified = verified.into_iter().filter(|case| !case.is_undetectable);
+        bar("cheats were verified", 0, verified.collect(), &mut failures);
+        let honest = self.of_kind(Kind::Honest).count();
+        let tampered = self.with(Kind::Honest, &[Outcome::Tampered]);
+        bar(
+            "honest changes are called tampering",
+            0,
+            tampered,
+            &mut failures,
+        );
+        let refused = self.with(Kind::Honest, &[Outcome::Refused, Outcome::Tampered]);
+        bar(
+            "honest changes were refused",
+            honest / 100,
+            refused,
+            &mut failures,
+        );
+        let review = self.with(Kind::Honest, &[Outcome::NeedsReview]);
+        let declared = review.iter().filter(|case| case.is_declared);
+        let declared = declared.copied().collect();
+        bar("declared changes need review", 0, declared, &mut failures);
+        bar(
+            "honest changes need review",
+            honest / 20,
+            review,
+            &mut failures,
+        );
+        for kind in [Kind::Cheat, Kind::Honest] {
+            let count = self.of_kind(kind).count();
+            if is_complete && count < LEAST {
+                failures.push(format!(
+                    "{count} changes are {}, of at least {LEAST}",
+                    label(kind)
+                ));
+            }
+        }
+        failures
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Ended> {
+        self.cases.iter().filter(move |case| case.kind == kind)
+    }
+
+    fn with(&self, kind: Kind, outcomes: &[Outcome]) -> Vec<&Ended> {
+        let any = |case: &&Ended| case.outcome().is_some_and(|it| outcomes.contains(&it));
+        self.of_kind(kind).filter(any).collect()
+    }
+}
+
+impl Outcome {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::NeedsReview => "need review",
+            Self::Refused => "refused",
+            Self::Tampered => "tampered",
+        }
+    }
+}
+
+fn bar(what: &str, most: usize, cases: Vec<&Ended>, failures: &mut Vec<String>) {
+    if cases.len() > most {
+        let titles = cases.iter().map(|case| format!("\n  {}", case.title));
+        let titles: String = titles.collect();
+        failures.push(format!(
+            "{} {what}, of at most {most}:{titles}",
+            cases.len()
+        ));
+    }
+}
+
+fn label(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Cheat => "cheat",
+        Kind::Honest => "honest",
+    }
+}
+
+/// A bar or a line break would end the cell.
+fn cell(text: impl AsRef<str>) -> String {
+    text.as_ref().replace('|', "\\|").replace('\n', " ")
+}
