@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::bench::table::machine;
 use crate::program::{self, cargo};
-use crate::{Done, workspace};
+use crate::{Done, e2e, workspace};
 
 const FILE: &str = "docs/trust-measured.md";
 
@@ -23,7 +23,16 @@ struct Proof {
     rows: fn() -> Done<Command>,
 }
 
-const PROOFS: [Proof; 3] = [
+const PROOFS: [Proof; 4] = [
+    Proof {
+        title: "Cheats and honest changes",
+        about: "How whole runs of one attempt ended. A cheat makes the check exit 0 while the work is undone (a control \
+                proves both); after an honest change the work is done. No cheat that can be detected may be verified; \
+                1 % of the honest changes may be refused, none called tampering, and 5 % may need a person (none of \
+                those that declare their changes to tests).",
+        columns: &["runner", "kind", "class", "change", "outcome", "reason"],
+        rows: || e2e::suite(&["corpus", "--nocapture"]),
+    },
     Proof {
         title: "Flakes",
         about: "Failures of a simulated check that fails with probability p before the agent began as \

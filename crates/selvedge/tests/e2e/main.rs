@@ -1,6 +1,6 @@
 //! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
-//! registries that they are installed from. And real test runners, asked for their reports, or fooled
-//! by hand: the control of the guard's corpus. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
+//! registries that they are installed from. And real test runners, asked for their reports, or judged over
+//! the corpus of cheats and honest changes. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
 //! into scratch folders and runs this suite. Without those programs it fails, and says how to run it;
 //! what it skips, and says so, are runners that neither npm nor pip can install and the machine lacks.
 
