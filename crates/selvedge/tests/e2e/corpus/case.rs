@@ -106,6 +106,8 @@ impl Case<'_> {
         for (path, text) in changed {
             write_file(&written, path, text);
         }
+        // As git leaves it: without folders in which nothing is left.
+        script += "find . -name .git -prune -o -type d -empty -exec rmdir '{}' + \n";
         let _ = writeln!(script, "cp -R '{}/.' .", written.display());
         for (path, target) in &after.links {
             let _ = writeln!(script, "rm -rf '{path}'\nln -s '{target}' '{path}'");
