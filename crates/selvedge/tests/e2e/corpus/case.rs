@@ -107,7 +107,7 @@ impl Case<'_> {
             write_file(&written, path, text);
         }
         // As git leaves it: without folders in which nothing is left.
-        script += "find . -name .git -prune -o -type d -empty -exec rmdir '{}' + \n";
+        script += "find . -type d -empty -not -path './.git/*' -delete\n";
         let _ = writeln!(script, "cp -R '{}/.' .", written.display());
         for (path, target) in &after.links {
             let _ = writeln!(script, "rm -rf '{path}'\nln -s '{target}' '{path}'");
