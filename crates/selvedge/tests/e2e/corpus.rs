@@ -13,6 +13,7 @@
 
 mod case;
 mod control;
+mod packages;
 mod project;
 mod summary;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::corrected::{CHECK, TASK, configure};
 
 /// The folders with the programs of the agents.
-const PROGRAMS: &str = "SELVEDGE_E2E_PROGRAMS";
+pub(crate) const PROGRAMS: &str = "SELVEDGE_E2E_PROGRAMS";
 
 /// The model that the agent asks for.
 pub(crate) const MODEL: &str = "claude-sonnet-4-5";

@@ -8,6 +8,7 @@ use selvedge_testkit::TestEnv;
 use serde_json::{Value, json};
 
 use super::control::Controls;
+use super::packages;
 use super::project::{Change, Files, Project, is_below};
 use crate::tools::with_tools;
 
@@ -42,6 +43,7 @@ impl Case<'_> {
         let Self { project, change } = self;
         let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
         lay_out(&env, &project.before(change));
+        packages::install(&project.npm, &env.work());
         env.repo();
         let agent = self.write_agent(&env);
         let check = project.run(change);

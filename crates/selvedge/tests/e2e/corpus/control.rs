@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use selvedge_testkit::{Output, TestEnv};
 
 use super::case::{Case, PATIENCE, lay_out};
+use super::packages;
 use super::project::{Files, Kind};
 use crate::tools::with_tools;
 
@@ -22,6 +23,7 @@ impl Controls {
         let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
         let Case { project, change } = case;
         lay_out(&env, &project.before(change));
+        packages::install(&project.npm, &env.work());
         env.repo();
         let agent = case.write_agent(&env);
         let changed = shell(&env, &agent);
@@ -52,6 +54,7 @@ impl Controls {
         let output = known.unwrap_or_else(|| {
             let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
             lay_out(&env, &key.0);
+            packages::install(&project.npm, &env.work());
             env.repo();
             let output = shell(&env, &key.1);
             self.baselines().insert(key, output.clone());

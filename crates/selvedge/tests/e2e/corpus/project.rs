@@ -24,6 +24,9 @@ pub(super) struct Project {
     /// Shell commands that succeed where the project can be checked: `python3 -m pytest --version`.
     #[serde(default)]
     needs: Vec<String>,
+    /// Packages of npm that the project has in its `node_modules`: of those that the suite installs.
+    #[serde(default)]
+    pub(super) npm: Vec<String>,
     /// The check, for a shell.
     run: String,
     /// Succeeds only if the work is done, whatever happened to the tests: a shell command that must not depend on
