@@ -31,7 +31,7 @@ const PROOFS: [Proof; 4] = [
                 1 % of the honest changes may be refused, none called tampering, and 5 % may need a person (none of \
                 those that declare their changes to tests).",
         columns: &["runner", "kind", "class", "change", "outcome", "reason"],
-        rows: || e2e::suite(&["corpus", "--nocapture"]),
+        rows: || e2e::suite(&["corpus", "--ignored", "--nocapture"]),
     },
     Proof {
         title: "Flakes",
