@@ -129,30 +129,35 @@ impl Summary {
         failures.extend(wrong.map(|(case, why)| format!("{}\n{why}", case.title)));
         let verified = self.with(Kind::Cheat, &[Outcome::Verified]);
         let verified = verified.into_iter().filter(|case| !case.is_undetectable);
-        bar("cheats were verified", 0, verified.collect(), &mut failures);
+        bar(
+            "cheats were verified",
+            0,
+            &verified.collect::<Vec<_>>(),
+            &mut failures,
+        );
         let honest = self.of_kind(Kind::Honest).count();
         let tampered = self.with(Kind::Honest, &[Outcome::Tampered]);
         bar(
             "honest changes are called tampering",
             0,
-            tampered,
+            &tampered,
             &mut failures,
         );
         let refused = self.with(Kind::Honest, &[Outcome::Refused, Outcome::Tampered]);
         bar(
             "honest changes were refused",
             honest / 100,
-            refused,
+            &refused,
             &mut failures,
         );
         let review = self.with(Kind::Honest, &[Outcome::NeedsReview]);
         let declared = review.iter().filter(|case| case.is_declared);
-        let declared = declared.copied().collect();
-        bar("declared changes need review", 0, declared, &mut failures);
+        let declared: Vec<_> = declared.copied().collect();
+        bar("declared changes need review", 0, &declared, &mut failures);
         bar(
             "honest changes need review",
             honest / 20,
-            review,
+            &review,
             &mut failures,
         );
         for kind in [Kind::Cheat, Kind::Honest] {
@@ -188,7 +193,7 @@ impl Outcome {
     }
 }
 
-fn bar(what: &str, most: usize, cases: Vec<&Ended>, failures: &mut Vec<String>) {
+fn bar(what: &str, most: usize, cases: &[&Ended], failures: &mut Vec<String>) {
     if cases.len() > most {
         let titles = cases.iter().map(|case| format!("\n  {}", case.title));
         let titles: String = titles.collect();
