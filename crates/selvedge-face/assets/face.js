@@ -112,8 +112,9 @@
   // News: the server says a word that is another one once anything changed.
   const address = $("#main").dataset.live;
   let heard = $("#main").dataset.pulse || null;
+  let source;
   const listen = () => {
-    const source = new EventSource(address);
+    source = new EventSource(address);
     source.addEventListener("pulse", (event) => {
       const before = heard;
       heard = event.data;
@@ -128,7 +129,16 @@
       }
     };
   };
-  if (address) listen();
+  if (address) {
+    listen();
+    // Browsers open six connections to a server, and a page that they keep for the way back would keep its own.
+    addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", (event) => {
+      if (!event.persisted) return;
+      listen();
+      refresh();
+    });
+  }
 
   // Keys.
   const stops = () => all("main a.go, main tr.row a.go").filter((it) => it.getClientRects().length > 0);
