@@ -266,10 +266,14 @@ impl Site {
         let start = self.workspace.as_ref().zip(run.start_tree.as_ref());
         let composed = match (start, &run.spec.test_base) {
             (Some((workspace, start)), Some(test_base)) => {
-                Some(compose_base(workspace, start, test_base, run).await?)
+                Some(compose_base(workspace, start, test_base, run).await)
             }
             _ => None,
         };
+        if let (Some(Err(_)), Some((workspace, start))) = (&composed, start) {
+            settle(workspace, start).await?;
+        }
+        let composed = composed.transpose()?;
         let baseline = BaselineRun {
             place: Place {
                 workspace: run.spec.workspace.clone(),

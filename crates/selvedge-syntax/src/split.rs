@@ -22,7 +22,7 @@ pub enum SplitTests {
     Same,
     /// The source with the other version's tests.
     Merged(Vec<u8>),
-    /// Tests and code cannot be told apart.
+    /// Tests and code cannot be separated.
     Unreadable,
 }
 

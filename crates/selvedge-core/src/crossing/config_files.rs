@@ -1,4 +1,4 @@
-//! Files that say how checks run, by their names.
+//! Configuration of checks and builds, recognized by file name.
 
 use super::references::name_of;
 use super::sides::Side;

@@ -1,49 +1,11 @@
-//! Languages, as far as it differs how a source names another one and what shows that it is a test.
+//! What shows that a source is a test, or helps tests, by its language.
 
-use crate::guard::Pattern;
-
-/// A family of languages that name other files in the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
-    Python,
-    /// And TypeScript.
-    JavaScript,
-    Rust,
-    Go,
-    /// Shell, make, just.
-    Shell,
-    Ruby,
-    Php,
-    /// Java, Kotlin, Scala, C#, Swift: sources name types, not files.
-    Qualified,
-    C,
-    Elixir,
-}
+use crate::guard::{Language, Pattern, language};
 
 impl Language {
-    /// By the file's name; `None` for data.
+    /// By the file's name; `None` for data, to which configuration in YAML belongs.
     pub(super) fn of(path: &str) -> Option<Self> {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        Some(match ending {
-            "py" | "pyi" | "pyx" => Self::Python,
-            "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" | "vue" | "svelte" => {
-                Self::JavaScript
-            }
-            "rs" => Self::Rust,
-            "go" => Self::Go,
-            "sh" | "bash" | "zsh" | "bats" | "mk" | "just" | "cmake" => Self::Shell,
-            "rb" | "rake" | "gemspec" => Self::Ruby,
-            "php" | "phpt" => Self::Php,
-            "java" | "kt" | "kts" | "scala" | "groovy" | "cs" | "swift" => Self::Qualified,
-            "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" => Self::C,
-            "ex" | "exs" => Self::Elixir,
-            _ => match name {
-                "Makefile" | "makefile" | "GNUmakefile" | "justfile" | ".justfile" => Self::Shell,
-                "Rakefile" | "Gemfile" => Self::Ruby,
-                _ => return None,
-            },
-        })
+        language(path).filter(|language| *language != Self::Yaml)
     }
 
     /// Whether the source uses a test framework: it holds tests, or helps them.
@@ -55,10 +17,10 @@ impl Language {
             Self::Go => &GO_FRAMEWORKS,
             Self::Ruby => &RUBY_FRAMEWORKS,
             Self::Php => &PHP_FRAMEWORKS,
-            Self::Qualified => &QUALIFIED_FRAMEWORKS,
+            Self::Curly => &CURLY_FRAMEWORKS,
             Self::C => &C_FRAMEWORKS,
             Self::Elixir => &ELIXIR_FRAMEWORKS,
-            Self::Shell => return false,
+            Self::Shell | Self::Yaml => return false,
         };
         frameworks.is_match(text)
     }
@@ -103,7 +65,7 @@ static RUBY_FRAMEWORKS: Pattern = Pattern::new(
     r#"(?m)require[ \t]+['"](?:minitest|rspec|test/unit|capybara|webmock)\b|RSpec\.|Minitest::"#,
 );
 static PHP_FRAMEWORKS: Pattern = Pattern::new(r"PHPUnit\\|Pest\\|Mockery|Codeception\\|Behat\\");
-static QUALIFIED_FRAMEWORKS: Pattern = Pattern::new(
+static CURLY_FRAMEWORKS: Pattern = Pattern::new(
     r"(?m)^[ \t]*(?:import|using)[ \t]+(?:static[ \t]+)?(?:org\.junit|junit\.|org\.testng|org\.mockito|org\.assertj|org\.hamcrest|io\.kotest|kotlin\.test|org\.scalatest|munit|spock|NUnit|Xunit|Microsoft\.VisualStudio\.TestTools|XCTest)",
 );
 static C_FRAMEWORKS: Pattern = Pattern::new(

@@ -8,17 +8,17 @@ use crate::guard::ChangedFile;
 
 /// A file of the attempt with the parts of the test side as they were before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeResult {
     /// Those parts are the same.
     Same,
     /// The attempt's file with the original parts.
     Merged(Vec<u8>),
-    /// The parts cannot be told apart.
+    /// The file does not parse, so its parts cannot be separated.
     Unreadable,
 }
 
-/// Merges a changed manifest; `None` for a file that is no manifest.
-pub(super) fn merge(change: &ChangedFile<'_>) -> Option<Merge> {
+/// Merges a changed manifest; `None` for a file that is not a manifest.
+pub(super) fn merge(change: &ChangedFile<'_>) -> Option<MergeResult> {
     let format = Format::of(change.path)?;
     let before = match change.before {
         None => Some(format.empty()),
@@ -26,16 +26,16 @@ pub(super) fn merge(change: &ChangedFile<'_>) -> Option<Merge> {
     };
     let after = change.after.and_then(|bytes| format.read(bytes));
     let (Some(before), Some(after)) = (before, after) else {
-        return Some(Merge::Unreadable);
+        return Some(MergeResult::Unreadable);
     };
     let merged = format.merge(&before, &after);
     if merged == after {
-        return Some(Merge::Same);
+        return Some(MergeResult::Same);
     }
     Some(
         format
             .write(&merged)
-            .map_or(Merge::Unreadable, Merge::Merged),
+            .map_or(MergeResult::Unreadable, MergeResult::Merged),
     )
 }
 
@@ -340,7 +340,7 @@ fn comes_from_elsewhere(wanted: &Value) -> bool {
     }
 }
 
-/// The attempt's lines, with the replacements of the base: `replace` says where a module comes from.
+/// The attempt's lines, with the replacements of the base: `replace` redirects a module to another source.
 fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
     let replacements = |lines: &[Value]| {
         let mut inside = false;
@@ -427,9 +427,9 @@ mod tests {
             after: Some(after.as_bytes()),
         };
         match merge(&change).unwrap() {
-            Merge::Same => "same".to_owned(),
-            Merge::Unreadable => "unreadable".to_owned(),
-            Merge::Merged(bytes) => String::from_utf8(bytes).unwrap(),
+            MergeResult::Same => "same".to_owned(),
+            MergeResult::Unreadable => "unreadable".to_owned(),
+            MergeResult::Merged(bytes) => String::from_utf8(bytes).unwrap(),
         }
     }
 

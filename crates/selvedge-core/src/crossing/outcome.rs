@@ -1,4 +1,4 @@
-//! What the checks say with the original tests, compared with what they said before the attempt.
+//! Conclusions from running the checks with the original tests, compared with the baseline.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub enum NextRun {
 }
 
 impl CrossedRuns {
-    /// The run that tells most: where shared files had to be the attempt's, the run with those.
+    /// The run that decides most: the one with the attempt's shared files, if only that one executes tests.
     fn decisive(&self) -> &[CheckReport] {
         match (&self.without_unfit, &self.with_attempts_shared) {
             (Some((_, checks)), _) => checks,
@@ -48,7 +48,7 @@ impl CrossedRuns {
     }
 }
 
-/// Says which run to make next.
+/// Decides which run to make next.
 pub fn next_run(files: &[CrossedFile], runs: &CrossedRuns) -> NextRun {
     if is_passed(runs.decisive()) {
         return NextRun::Done;
@@ -68,36 +68,27 @@ pub fn next_run(files: &[CrossedFile], runs: &CrossedRuns) -> NextRun {
     }
 }
 
-/// Says what the runs mean. `baseline` has what each step said before the attempt, where that is known;
-/// `is_expected` says whether the task declares that a test, or a file of tests, changes.
+/// Draws the conclusion from the runs. `baseline` has the report of each step before the attempt, where it is known.
 pub fn conclude(
     files: &[CrossedFile],
     baseline: &[Option<&CheckReport>],
     runs: CrossedRuns,
-    is_expected: &dyn Fn(&str) -> bool,
 ) -> CrossedReport {
-    let mut sum = Sum {
+    let mut sum = CrossedSummary {
         // With other files in their place, other tests are executed.
         compares_tests: runs.without_unfit.is_none(),
-        ..Sum::default()
+        ..CrossedSummary::default()
     };
     for (index, check) in runs.decisive().iter().enumerate() {
-        sum.add(baseline.get(index).copied().flatten(), check, is_expected);
+        sum.add(baseline.get(index).copied().flatten(), check);
     }
     let unfit: Vec<String> = match &runs.without_unfit {
-        Some((unfit, _)) => unfit
-            .iter()
-            .filter(|path| !is_expected(path))
-            .cloned()
-            .collect(),
+        Some((unfit, _)) => unfit.iter().cloned().collect(),
         None => Vec::new(),
     };
     let shared: Vec<String> = if runs.attempts_shared_decide() {
         let shared = files.iter().filter(|file| file.side == Side::Shared);
-        shared
-            .map(|file| file.path.clone())
-            .filter(|path| !is_expected(path))
-            .collect()
+        shared.map(|file| file.path.clone()).collect()
     } else {
         Vec::new()
     };
@@ -139,49 +130,37 @@ pub fn conclude(
         unfit_files: listed(unfit),
         still_failing: listed(sum.still_failing.into_iter().collect()),
         undecided_tests: listed(sum.undecided.into_iter().collect()),
-        expected: listed(sum.expected.into_iter().collect()),
         checks,
     }
 }
 
 /// What the checks of the decisive run add up to.
 #[derive(Debug, Default)]
-struct Sum {
+struct CrossedSummary {
     compares_tests: bool,
     fails_again: bool,
     is_undecided: bool,
     still_failing: BTreeSet<String>,
     undecided: BTreeSet<String>,
-    expected: BTreeSet<String>,
     /// Checks that decide without naming tests, and why.
     reasons: Vec<String>,
 }
 
-impl Sum {
-    fn add(
-        &mut self,
-        before: Option<&CheckReport>,
-        check: &CheckReport,
-        is_expected: &dyn Fn(&str) -> bool,
-    ) {
+impl CrossedSummary {
+    fn add(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         match check.status {
             CheckStatus::Skip => {}
-            CheckStatus::Pass => self.add_passed(before, check, is_expected),
+            CheckStatus::Pass => self.add_passed(before, check),
             CheckStatus::Error => {
                 let reason = check.reason.as_deref().unwrap_or("it could not be run");
                 self.leave_undecided(check, reason);
             }
-            CheckStatus::Fail | CheckStatus::Timeout => self.add_failed(before, check, is_expected),
+            CheckStatus::Fail | CheckStatus::Timeout => self.add_failed(before, check),
         }
     }
 
     /// The tests are the same as before, so each of them must have been executed again.
-    fn add_passed(
-        &mut self,
-        before: Option<&CheckReport>,
-        check: &CheckReport,
-        is_expected: &dyn Fn(&str) -> bool,
-    ) {
+    fn add_passed(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         let before = before.filter(|_| self.compares_tests);
         let Some(tests) = before.and_then(|before| before.tests.as_ref()) else {
             return;
@@ -189,24 +168,11 @@ impl Sum {
         let Some(lost) = floors::find_lost(tests, check.tests.as_ref(), check.evidence) else {
             return;
         };
-        let named = !lost.tests.is_empty();
-        let unexpected: Vec<String> = lost
-            .tests
-            .into_iter()
-            .filter(|id| !is_expected(id))
-            .collect();
-        if !named || !unexpected.is_empty() {
-            self.leave_undecided(check, &lost.reason);
-            self.undecided.extend(unexpected);
-        }
+        self.leave_undecided(check, &lost.reason);
+        self.undecided.extend(lost.tests);
     }
 
-    fn add_failed(
-        &mut self,
-        before: Option<&CheckReport>,
-        check: &CheckReport,
-        is_expected: &dyn Fn(&str) -> bool,
-    ) {
+    fn add_failed(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         let label = check.label();
         let Some(failed) = named_failures(check) else {
             let fails_as_before = before.is_some_and(|before| {
@@ -223,10 +189,6 @@ impl Sum {
         };
         let failed_before = before.and_then(|before| Some((before, named_failures(before)?)));
         for id in failed {
-            if is_expected(&id) {
-                self.expected.insert(id);
-                continue;
-            }
             let again = failed_before.as_ref().is_some_and(|(before, ids)| {
                 ids.contains(&id) && !has_become_unfit(before, check, &id)
             });
@@ -306,7 +268,7 @@ static IS_UNFIT: Pattern = Pattern::new(concat!(
     r"|Call to undefined|Class .{1,80} not found|fixture .{1,80} not found",
 ));
 
-/// Original files of tests, among the changed ones, that do not build or cannot be collected.
+/// Replacement files of tests, among the changed ones, that do not build or cannot be collected.
 fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String> {
     let failing = checks.iter().filter(|check| check.status.is_failure());
     let failures = failing.flat_map(|check| {

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 
 use regex::Regex;
 
-use super::languages::Language;
-use crate::guard::Pattern;
+use crate::guard::{Language, Pattern};
 
 static PYTHON_FROM: Pattern =
     Pattern::new(r"(?m)^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)");
@@ -61,7 +60,7 @@ impl References {
             Some(Language::Python) => references.add_python(text),
             Some(Language::Shell) => references.add_words(text),
             Some(Language::Rust) => references.add_modules(path, text),
-            Some(Language::Qualified | Language::Ruby | Language::Php) => {
+            Some(Language::Curly | Language::Ruby | Language::Php) => {
                 for name in captures(&QUALIFIED, text) {
                     references.add_suffix(&name.replace(['.', '\\'], "/"));
                 }

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use aho_corasick::AhoCorasick;
 
 use super::config_files::side_of_config;
-use super::languages::Language;
-use super::manifest::{self, Merge};
+use super::manifest::{self, MergeResult};
 use super::references::{References, Target, folder_of, name_of, stem_of};
-use crate::guard::{ChangedFile, Globs, Pattern, is_test_path, scripts_of};
+use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of};
 use crate::model::Step;
 
 /// The side of a file.
@@ -27,7 +26,7 @@ pub enum Side {
 
 /// What a changed file of the test side, or a shared one, is replaced by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Original {
+pub enum Replacement {
     /// The file as it was before the attempt; absent if it was not there.
     Base,
     /// The attempt's file with those parts as before that decide how the checks run.
@@ -44,7 +43,7 @@ pub struct CrossedFile {
     /// [`Side::Test`] or [`Side::Shared`].
     pub side: Side,
     /// What replaces it.
-    pub original: Original,
+    pub replacement: Replacement,
 }
 
 impl CrossedFile {
@@ -53,7 +52,7 @@ impl CrossedFile {
         Self {
             path,
             side: Side::Test,
-            original: Original::Removed,
+            replacement: Replacement::Removed,
         }
     }
 }
@@ -80,33 +79,35 @@ pub fn scripts_among(
 /// The project before the attempt: all its paths, with the bytes of those files that may refer to others.
 pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
 
-/// Whether a file's bytes are needed to tell which files it refers to.
+/// Whether a file's bytes are needed to find the files that it refers to.
 pub fn may_refer(path: &str) -> bool {
     Language::of(path).is_some()
 }
 
 /// What is known of the surroundings of a project, and of the insides of its sources.
-pub struct Context<'a> {
+pub struct CrossingContext<'a> {
     /// Whether the module that an added file defines is there already: installed, or part of its language.
     pub is_installed: &'a dyn Fn(&str) -> bool,
     /// The attempt's source with the original tests in it, where the language keeps tests inside of sources.
-    pub split: &'a dyn Fn(&ChangedFile<'_>) -> Merge,
+    pub split: &'a dyn Fn(&ChangedFile<'_>) -> MergeResult,
 }
 
-impl std::fmt::Debug for Context<'_> {
+impl std::fmt::Debug for CrossingContext<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Context").finish_non_exhaustive()
+        formatter
+            .debug_struct("CrossingContext")
+            .finish_non_exhaustive()
     }
 }
 
 /// The changed files that are not on the work side alone, in the order of the paths.
-pub fn cross(
+pub fn find_crossed_files(
     base: &BaseFiles,
     changes: &[ChangedFile<'_>],
     steps: &[Step],
-    context: &Context<'_>,
+    context: &CrossingContext<'_>,
 ) -> Vec<CrossedFile> {
-    let project = Project::read(base, changes, steps);
+    let project = BaseProject::read(base, changes, steps);
     let mut crossed: Vec<CrossedFile> = changes
         .iter()
         .filter(|change| change.before != change.after)
@@ -139,24 +140,24 @@ static VENDORED: Pattern =
     Pattern::new(r"(?:^|/)(?:vendor|third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
 
 /// What decides the sides of the files that no name decides.
-struct Project<'a> {
+struct BaseProject<'a> {
     base: &'a BaseFiles,
     /// Files on the test side, by their names or by what they are.
     tests: BTreeSet<&'a str>,
     /// For each changed file: who refers to it.
-    users: BTreeMap<&'a str, Users>,
+    users: BTreeMap<&'a str, Referrers>,
     scripts: BTreeSet<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Users {
+struct Referrers {
     tests: bool,
     /// Tests that refer to code of the work side, too.
     tests_of_code: bool,
     work: bool,
 }
 
-impl<'a> Project<'a> {
+impl<'a> BaseProject<'a> {
     fn read(base: &'a BaseFiles, changes: &'a [ChangedFile<'_>], steps: &[Step]) -> Self {
         let mut project = Self {
             base,
@@ -273,7 +274,7 @@ impl<'a> Project<'a> {
         let changed: Vec<Target<'a>> = there.map(|(path, _)| Target::new(path)).collect();
         let references = self.read_references(&changed);
         loop {
-            let mut users: BTreeMap<&'a str, Users> = BTreeMap::new();
+            let mut users: BTreeMap<&'a str, Referrers> = BTreeMap::new();
             for target in &changed {
                 let found = users.entry(target.path).or_default();
                 for (path, references) in &references {
@@ -347,31 +348,35 @@ impl<'a> Project<'a> {
         HELPER_NAME.is_match(path) || language.has_assertions(text) || language.is_only_data(text)
     }
 
-    fn cross(&self, change: &ChangedFile<'_>, context: &Context<'_>) -> Option<CrossedFile> {
-        let crossed = |side, original| {
+    fn cross(
+        &self,
+        change: &ChangedFile<'_>,
+        context: &CrossingContext<'_>,
+    ) -> Option<CrossedFile> {
+        let crossed = |side, replacement| {
             Some(CrossedFile {
                 path: change.path.to_owned(),
                 side,
-                original,
+                replacement,
             })
         };
         if let Some(merged) = manifest::merge(change) {
             return match merged {
-                // A manifest that is new in a folder that is new says nothing about what was there before.
+                // A new manifest in a new folder cannot affect files that were there before.
                 _ if change.before.is_none() && !self.has_folder_of(change.path) => None,
-                _ if change.before.is_none() => crossed(Side::Shared, Original::Base),
-                Merge::Same => None,
-                Merge::Unreadable => crossed(Side::Shared, Original::Base),
-                Merge::Merged(bytes) => crossed(Side::Shared, Original::Merged(bytes)),
+                _ if change.before.is_none() => crossed(Side::Shared, Replacement::Base),
+                MergeResult::Same => None,
+                MergeResult::Unreadable => crossed(Side::Shared, Replacement::Base),
+                MergeResult::Merged(bytes) => crossed(Side::Shared, Replacement::Merged(bytes)),
             };
         }
         match self.side(change, context.is_installed) {
             Side::Work => match (context.split)(change) {
-                Merge::Same => None,
-                Merge::Merged(bytes) => crossed(Side::Test, Original::Merged(bytes)),
-                Merge::Unreadable => crossed(Side::Shared, Original::Base),
+                MergeResult::Same => None,
+                MergeResult::Merged(bytes) => crossed(Side::Test, Replacement::Merged(bytes)),
+                MergeResult::Unreadable => crossed(Side::Shared, Replacement::Base),
             },
-            side => crossed(side, Original::Base),
+            side => crossed(side, Replacement::Base),
         }
     }
 

@@ -92,7 +92,7 @@ fn syntax(language: Language) -> Syntax {
             SLASHES,
             const { &[quote("\"", "\""), quote("'", "'")] },
         ),
-        Language::Curly => (
+        Language::Curly | Language::C => (
             &["//"],
             SLASHES,
             const {

@@ -18,7 +18,7 @@ mod text;
 
 pub(crate) use pattern::Pattern;
 pub(crate) use scripts::scripts_of;
-pub(crate) use text::is_test_path;
+pub(crate) use text::{Language, is_test_path, language};
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
 pub use flags::KnownDiagnostic;
@@ -39,7 +39,7 @@ pub struct ChangedFile<'a> {
 /// Judges the changes of an attempt together: findings in the order of the paths, then the lines. `diagnostics` are
 /// what linters and type checkers reported before the attempt.
 ///
-/// All changes are to be handed in at once, because a line that moved from one file to another is no new line.
+/// All changes are to be handed in at once, because a line that moved from one file to another is not a new line.
 pub fn inspect(
     protection: &Protection,
     changes: &[ChangedFile<'_>],

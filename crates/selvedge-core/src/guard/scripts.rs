@@ -59,7 +59,7 @@ fn scripts_of_command(command: &str) -> Vec<Rule> {
     rules
 }
 
-/// `-c`, `-m`, `-e` and `--test` say that what follows is not a script, `-n`, `-l` and `--check` that it is only parsed.
+/// After `-c`, `-m`, `-e` and `--test` no script follows; after `-n`, `-l` and `--check` it is only parsed.
 fn is_harmless_flag(word: &str) -> bool {
     let ends_script = matches!(
         word,

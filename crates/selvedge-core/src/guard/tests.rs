@@ -1,4 +1,4 @@
-//! What `inspect` says of single changes, and that no bytes make it panic.
+//! Findings of `inspect` for single changes; no bytes make it panic.
 
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};

@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 
 /// A language, as far as comments, strings and tricks differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Language {
+pub(crate) enum Language {
     Python,
     /// And TypeScript.
     JavaScript,
@@ -17,31 +17,35 @@ pub(super) enum Language {
     Elixir,
     /// Java, Kotlin, Scala, C#, Swift: `//` comments and attributes.
     Curly,
+    /// And C++.
+    C,
     /// CI and other lists of commands.
     Yaml,
 }
 
 /// By the file's ending.
-pub(super) fn language(path: &str) -> Option<Language> {
+pub(crate) fn language(path: &str) -> Option<Language> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     Some(match ending {
-        "py" | "pyi" => Language::Python,
+        "py" | "pyi" | "pyx" => Language::Python,
         "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" | "vue" | "svelte" => {
             Language::JavaScript
         }
         "rs" => Language::Rust,
         "go" => Language::Go,
-        "sh" | "bash" | "zsh" | "bats" | "mk" | "just" => Language::Shell,
-        "rb" | "rake" => Language::Ruby,
-        "php" => Language::Php,
+        "sh" | "bash" | "zsh" | "bats" | "mk" | "just" | "cmake" => Language::Shell,
+        "rb" | "rake" | "gemspec" => Language::Ruby,
+        "php" | "phpt" => Language::Php,
         "ex" | "exs" => Language::Elixir,
         "java" | "kt" | "kts" | "scala" | "cs" | "swift" | "groovy" | "gradle" => Language::Curly,
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" => Language::C,
         "yml" | "yaml" => Language::Yaml,
-        _ if matches!(name, "Makefile" | "makefile" | "GNUmakefile" | "justfile") => {
-            Language::Shell
-        }
-        _ => return None,
+        _ => match name {
+            "Makefile" | "makefile" | "GNUmakefile" | "justfile" | ".justfile" => Language::Shell,
+            "Rakefile" | "Gemfile" => Language::Ruby,
+            _ => return None,
+        },
     })
 }
 

@@ -59,7 +59,7 @@ fn forget_unproven_fixes(report: &mut Report) {
     }
 }
 
-/// Completes a report by what the same checks said before the work, where that is known.
+/// Completes a report by comparing it with the baseline, where there is one.
 pub fn compare(
     baseline: &[Option<&CheckReport>],
     known_failures: KnownFailures,

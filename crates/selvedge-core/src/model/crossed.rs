@@ -47,9 +47,6 @@ pub struct CrossedReport {
     /// Other original tests that fail, or that were not executed: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided_tests: Vec<String>,
-    /// Files and tests that the task declares to change, and that were excused for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expected: Vec<String>,
     /// The checks as they were found, in the order of the plan.
     pub checks: Vec<CheckReport>,
 }

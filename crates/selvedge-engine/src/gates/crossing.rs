@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
-    BaseFiles, Context, CrossedFile, CrossedRuns, Merge, NextRun, Original, Side, conclude, cross,
-    may_refer, next_run, scripts_among,
+    BaseFiles, CrossedFile, CrossedRuns, CrossingContext, MergeResult, NextRun, Replacement, Side,
+    conclude, find_crossed_files, may_refer, next_run, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::model::{CheckReport, CrossedReport, Step, TreeId};
@@ -17,14 +17,15 @@ use selvedge_core::words::counted;
 use selvedge_syntax::{SplitTests, split_tests};
 use tokio_util::sync::CancellationToken;
 
+use super::guard::forget_bytecode;
 use super::installed::Installed;
 use super::look::{Numbered, Place};
 use super::reruns::Reruns;
 use super::tier1::records;
-use super::trees::{Trees, blocking, settle};
+use super::trees::{Trees, blocking, settle, stored};
 use crate::activity::{Activity, Progress};
 use crate::checks::CheckAborted;
-use crate::workspace::{self, Compared, Content, Workspace};
+use crate::workspace::Workspace;
 
 /// The second verification of an attempt whose checks pass.
 pub(super) struct Crossing<'a> {
@@ -32,28 +33,25 @@ pub(super) struct Crossing<'a> {
     pub(super) trees: CrossedTrees<'a>,
     pub(super) place: &'a Place,
     pub(super) steps: &'a [Step],
-    /// What each step said before the attempt, where that is known.
+    /// The baseline's report of each step, where there is one.
     pub(super) baseline: &'a [Option<CheckReport>],
     /// Time for each run.
     pub(super) limit: Duration,
     pub(super) rerun_failed: bool,
-    /// Whether the task declares that a file of tests, or a test, changes.
-    pub(super) is_expected: &'a (dyn Fn(&str) -> bool + Sync),
+    /// When the work began, in seconds since 1970: what was compiled since then is compiled again.
+    pub(super) began: i64,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
 }
 
 impl Crossing<'_> {
     /// Runs the checks with the original tests, where the attempt changed anything on the test side. `delivered` is
-    /// what they said of the attempt's own tree. The folder holds a composed tree afterwards.
+    /// their report of the attempt's own tree. The folder holds a composed tree afterwards.
     pub(super) async fn run(
         &self,
         delivered: &[CheckReport],
     ) -> Result<Option<CrossedReport>, CheckAborted> {
         let files = self.trees.find_files(self.steps).await?;
-        let (expected, files): (Vec<CrossedFile>, Vec<CrossedFile>) = files
-            .into_iter()
-            .partition(|file| (self.is_expected)(&file.path));
         if files.is_empty() {
             return Ok(None);
         }
@@ -91,11 +89,7 @@ impl Crossing<'_> {
         }
         let baseline: Vec<Option<&CheckReport>> =
             self.baseline.iter().map(Option::as_ref).collect();
-        let mut report = conclude(&files, &baseline, runs, self.is_expected);
-        report
-            .expected
-            .extend(expected.into_iter().map(|file| file.path));
-        Ok(Some(report))
+        Ok(Some(conclude(&files, &baseline, runs)))
     }
 
     /// Runs the checks on the attempt's tree with the originals of `files`.
@@ -108,6 +102,17 @@ impl Crossing<'_> {
         let place = self.place.named(name);
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
+        let (dir, began) = (place.workspace.clone(), self.began);
+        let forget = move |_: &Workspace| {
+            forget_bytecode(&dir, began);
+            Ok(())
+        };
+        blocking(
+            &self.trees.trees.workspace,
+            "cannot remove byte code",
+            forget,
+        )
+        .await?;
         let deadline = Instant::now() + self.limit;
         let mut checks = Vec::with_capacity(self.steps.len());
         for (index, step) in self.steps.iter().enumerate() {
@@ -150,7 +155,7 @@ impl Crossing<'_> {
         };
         for (index, (step, check)) in self.steps.iter().zip(checks).enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
-            // What failed before and fails in the same way is no flake.
+            // A check that failed before is not flaky.
             if before.is_some_and(|before| before.status.is_failure()) {
                 continue;
             }
@@ -211,18 +216,18 @@ impl CrossedTrees<'_> {
             let changes: Vec<ChangedFile<'_>> = compared
                 .iter()
                 .zip(&names)
-                .map(|(file, path)| changed(file, path))
+                .map(|(file, path)| file.changed_file(path))
                 .collect();
             let base: BaseFiles = files
                 .into_iter()
                 .map(|(path, bytes)| (name(&path), bytes))
                 .collect();
             let installed = Installed::around(workspace.dir(), &base);
-            let context = Context {
+            let context = CrossingContext {
                 is_installed: &|path| installed.has_module_of(path),
                 split: &split,
             };
-            let mut files = cross(&base, &changes, &steps, &context);
+            let mut files = find_crossed_files(&base, &changes, &steps, &context);
             files.retain(|file| !added_scripts.contains(&file.path));
             files.extend(added_scripts.into_iter().map(CrossedFile::removed));
             Ok(files)
@@ -242,10 +247,10 @@ impl CrossedTrees<'_> {
         let (mut originals, mut merged, mut removed) = (Vec::new(), Vec::new(), Vec::new());
         for file in files {
             let path = PathBuf::from(&file.path);
-            match &file.original {
-                Original::Base => originals.push(path),
-                Original::Merged(bytes) => merged.push((path, bytes.clone())),
-                Original::Removed => removed.push(path),
+            match &file.replacement {
+                Replacement::Base => originals.push(path),
+                Replacement::Merged(bytes) => merged.push((path, bytes.clone())),
+                Replacement::Removed => removed.push(path),
             }
         }
         let compose =
@@ -287,32 +292,15 @@ impl CrossedTrees<'_> {
 }
 
 /// The attempt's version of a source with the original tests in it.
-fn split(change: &ChangedFile<'_>) -> Merge {
+fn split(change: &ChangedFile<'_>) -> MergeResult {
     match split_tests(change.path, change.before, change.after) {
-        SplitTests::Same => Merge::Same,
-        SplitTests::Merged(bytes) => Merge::Merged(bytes),
-        SplitTests::Unreadable => Merge::Unreadable,
+        SplitTests::Same => MergeResult::Same,
+        SplitTests::Merged(bytes) => MergeResult::Merged(bytes),
+        SplitTests::Unreadable => MergeResult::Unreadable,
     }
 }
 
-fn stored(tree: &TreeId) -> Result<workspace::TreeId, workspace::WorkspaceError> {
-    workspace::TreeId::parse(tree.as_str())
-}
-
-/// A path as the classification reads it. One that is no text names a file that no rule fits.
+/// A path as the classification reads it. One that is not UTF-8 becomes a name that no rule matches.
 fn name(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn changed<'a>(file: &'a Compared, path: &'a str) -> ChangedFile<'a> {
-    let bytes = |content: &'a Content| match content {
-        Content::Absent => None,
-        Content::Bytes(bytes) => Some(bytes.as_slice()),
-        Content::Link => Some(&[][..]),
-    };
-    ChangedFile {
-        path,
-        before: bytes(&file.before),
-        after: bytes(&file.after),
-    }
 }

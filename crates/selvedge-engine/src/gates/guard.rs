@@ -12,7 +12,7 @@ use selvedge_core::guard::{
 use selvedge_core::model::{CheckReport, TreeId};
 use selvedge_digest::FailureKind;
 
-use super::trees::{Trees, blocking};
+use super::trees::{Trees, blocking, stored};
 use crate::checks::CheckAborted;
 use crate::workspace::{self, Compared, Content, Workspace, WorkspaceError};
 
@@ -62,10 +62,6 @@ pub(super) async fn guard(
     Ok(findings)
 }
 
-fn stored(tree: &TreeId) -> Result<workspace::TreeId, WorkspaceError> {
-    workspace::TreeId::parse(tree.as_str())
-}
-
 /// The changed files that matter, and their names as the guard reads them.
 pub(super) struct ComparedFiles(Vec<(String, Compared)>);
 
@@ -93,11 +89,7 @@ impl ComparedFiles {
         let changes: Vec<ChangedFile<'_>> = self
             .0
             .iter()
-            .map(|(path, file)| ChangedFile {
-                path,
-                before: file.before.bytes(),
-                after: file.after.bytes(),
-            })
+            .map(|(path, file)| file.changed_file(path))
             .collect();
         inspect(protection, &changes, diagnostics)
     }
@@ -135,13 +127,19 @@ pub(super) fn diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnost
         .collect()
 }
 
-impl Content {
-    fn bytes(&self) -> Option<&[u8]> {
-        match self {
-            Self::Absent => None,
-            Self::Bytes(bytes) => Some(bytes),
-            // What a link is was looked at by itself.
-            Self::Link => Some(&[]),
+impl Compared {
+    /// The file as the core reads it, by the text of its path.
+    pub(super) fn changed_file<'a>(&'a self, path: &'a str) -> ChangedFile<'a> {
+        let bytes = |content: &'a Content| match content {
+            Content::Absent => None,
+            Content::Bytes(bytes) => Some(bytes.as_slice()),
+            // Where a link leads to is not part of the tree.
+            Content::Link => Some(&[][..]),
+        };
+        ChangedFile {
+            path,
+            before: bytes(&self.before),
+            after: bytes(&self.after),
         }
     }
 }
@@ -149,7 +147,7 @@ impl Content {
 /// Removes Python's byte code that was written since the run began: a planted one runs in place of
 /// its source, and honest one is made again. When a file was changed cannot be forged, unlike the
 /// time that it claims.
-fn forget_bytecode(folder: &Path, since: i64) {
+pub(super) fn forget_bytecode(folder: &Path, since: i64) {
     let is_cache = folder.file_name().is_some_and(|name| name == "__pycache__");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else {

@@ -20,12 +20,12 @@ use super::crossing::{CrossedTrees, Crossing};
 use super::guard::{ComparedFiles, NOT_OWN, diagnostics};
 use super::look::Place;
 use super::remembered::Remembered;
-use super::trees::Trees;
+use super::trees::{Trees, stored};
 use crate::activity::Progress;
 use crate::agents::env::{for_checks, ours};
 use crate::checks::CheckAborted;
 use crate::process::Supervisor;
-use crate::workspace::{self, Workspace, WorkspaceError, check_out};
+use crate::workspace::{Workspace, WorkspaceError, check_out};
 
 /// Folders of what was installed for the checks, which are in no revision.
 const INSTALLED: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "deps"];
@@ -75,8 +75,7 @@ impl Since {
         protection: &Protection,
         baseline: &Baseline,
     ) -> Result<Vec<Finding>, WorkspaceError> {
-        let tree = |id: &TreeId| workspace::TreeId::parse(id.as_str());
-        let (start, judged) = (tree(&trees.start)?, tree(&trees.judged)?);
+        let (start, judged) = (stored(&trees.start)?, stored(&trees.judged)?);
         let files = ComparedFiles::between(&trees.workspace, &start, &judged, protection)?;
         let checks: Vec<_> = baseline.checks.iter().cloned().map(Some).collect();
         let mut findings = files.findings(protection, &diagnostics(&checks));
@@ -89,7 +88,7 @@ impl Since {
     }
 
     /// Runs the checks with the tests of the revision, where anything on the test side was changed; `delivered` is
-    /// what they said with those of now, and passed.
+    /// their report with those of now, which passed.
     ///
     /// # Errors
     /// Those of a verification run.
@@ -104,7 +103,6 @@ impl Since {
         limit: Duration,
         baseline: &Baseline,
         delivered: &[CheckReport],
-        is_expected: &(dyn Fn(&str) -> bool + Sync),
         supervisor: &Supervisor,
         progress: &dyn Progress,
         cancel: &CancellationToken,
@@ -113,7 +111,7 @@ impl Since {
             |error: WorkspaceError| CheckAborted::Infrastructure(error.to_string());
         let then = Workspace::open(&self.then, &self.folder.path().join("then"))
             .map_err(infrastructure)?;
-        let judged = workspace::TreeId::parse(trees.judged.as_str()).map_err(infrastructure)?;
+        let judged = stored(&trees.judged).map_err(infrastructure)?;
         then.adopt(&trees.workspace, &judged)
             .map_err(infrastructure)?;
         let room = Trees {
@@ -136,7 +134,8 @@ impl Since {
             baseline: &baseline,
             limit,
             rerun_failed: true,
-            is_expected,
+            // All of it was compiled here, from the revision's files.
+            began: i64::MIN,
             progress,
             cancel,
         };

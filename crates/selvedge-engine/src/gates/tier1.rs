@@ -73,7 +73,7 @@ pub struct Verification {
     pub task: String,
     /// When the run began.
     pub began: Timestamp,
-    /// What each step said before the work began, where that is known.
+    /// The baseline's report of each step, where there is one.
     pub baseline: Vec<Option<CheckReport>>,
     /// The tree whose tests judge the work, where it is not the one that the run began from.
     pub test_base: Option<TreeId>,
@@ -173,12 +173,13 @@ async fn run_checks(
     };
     let crossed = verification
         .cross(&place, trees.as_ref(), &report, progress, cancel)
-        .await?;
-    let is_settled = is_settled && crossed.is_none();
-    report.crossed = crossed.map(Box::new);
+        .await;
+    let is_settled = is_settled && matches!(crossed, Ok(None));
+    // A run that is stopped must not leave the original tests in the workspace either.
     if let Some(trees) = trees.as_ref().filter(|_| !is_settled) {
         settle(&trees.workspace, &trees.judged).await?;
     }
+    report.crossed = crossed?.map(Box::new);
     report.tree = trees.map(|trees| trees.judged);
     Ok(report)
 }
@@ -277,7 +278,7 @@ impl Verification {
             baseline: &self.baseline,
             limit: self.limit,
             rerun_failed: self.rerun_failed,
-            is_expected: &|_| false,
+            began: self.began.as_second(),
             progress,
             cancel,
         };

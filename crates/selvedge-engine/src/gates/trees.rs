@@ -18,11 +18,16 @@ pub struct Trees {
     pub start: TreeId,
 }
 
+/// The name of a tree in the snapshots.
+pub(super) fn stored(tree: &TreeId) -> Result<workspace::TreeId, workspace::WorkspaceError> {
+    workspace::TreeId::parse(tree.as_str())
+}
+
 /// Makes the workspace equal to a tree; says whether it was not.
 pub(crate) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
     let tree = tree.clone();
     blocking(workspace, "cannot put the tree back", move |workspace| {
-        workspace.settle(&workspace::TreeId::parse(tree.as_str())?)
+        workspace.settle(&stored(&tree)?)
     })
     .await
 }

@@ -36,7 +36,7 @@ pub(super) fn check_out(dir: &Path, revision: &str) -> Result<Since, CliError> {
 }
 
 impl Before {
-    /// Runs the checks on what stood there before, and looks at what was changed since.
+    /// Runs the checks on the revision, and inspects what was changed since.
     pub(super) async fn look(
         since: &Since,
         trees: &Trees,
@@ -101,7 +101,6 @@ impl Before {
                     limit,
                     &self.baseline,
                     &report.checks,
-                    &|_| false,
                     &supervisor,
                     progress,
                     &never,

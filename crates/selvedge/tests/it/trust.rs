@@ -4,7 +4,7 @@
 
 use selvedge_testkit::{Output, TestEnv};
 
-use crate::stage::{agent, executable, prompt, run_json, stage};
+use crate::stage::{agent, executable, prompt, run_json, stage, wait_for};
 
 /// A runner of the tests that are listed in `tests`, one a line: `NAME ok`, `NAME FAILED` or `NAME ignored`.
 const RUNNER: &str = r#"#!/bin/sh
@@ -287,6 +287,38 @@ fn work_that_is_right_passes_though_the_check_was_touched() {
         env.read("check.sh").contains("exit 0"),
         "the work is delivered as it is"
     );
+}
+
+#[test]
+fn a_stopped_run_leaves_no_original_tests_in_the_workspace() {
+    for kill in [false, true] {
+        let env = stage();
+        let waits =
+            "grep -q good out || exit 1\n[ -e ../there ] || { touch ../there; sleep 600; }\n";
+        env.write("check.sh", waits);
+        env.commit("A check");
+        let agent = agent(&env, "echo good > out; echo 'exit 0' > check.sh");
+        let run = [
+            "run",
+            "do it",
+            "--agent-cmd",
+            &agent,
+            "--check",
+            "sh check.sh",
+        ];
+        let child = env.spawn(run);
+        wait_for(&env.root().join("there"));
+        if kill {
+            child.kill();
+            child.wait();
+        } else {
+            child.interrupt();
+            child.wait().assert_code(130);
+            assert_eq!(env.read("check.sh"), "exit 0\n");
+        }
+        env.selvedge(["resume"]).run().assert_code(0);
+        assert_eq!(env.read("check.sh"), "exit 0\n");
+    }
 }
 
 #[test]

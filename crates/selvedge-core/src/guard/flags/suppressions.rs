@@ -1,4 +1,4 @@
-//! Comments and attributes that tell a linter or a type checker to look away.
+//! Comments and attributes that suppress what a linter or a type checker reports.
 
 use super::super::finding::{FindingKind as Kind, Strength};
 use super::super::pattern::Pattern;
@@ -68,7 +68,7 @@ pub(super) fn flags(
                 what,
             ));
         }
-        let what = "tells a linter or a type checker to look away";
+        let what = "suppresses a linter or a type checker";
         (!hides_type).then(|| Flag::new(Some(line), Kind::Suppression, Strength::Weak, what))
     };
     added.iter().filter_map(flag).collect()
