@@ -110,7 +110,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Loo
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l task -d 'What the work was to do, for those who judge it' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l judge -d 'Which configured agent judges; may be given several times' -r

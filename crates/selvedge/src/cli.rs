@@ -179,7 +179,7 @@ pub(crate) struct VerifyArgs {
     /// A command that must exit with 0; may be given several times. Replaces the configured checks.
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) checks: Vec<String>,
-    /// Hold the work against a revision, such as `origin/main`: its `selvedge.toml` says which checks run, they run on it first, and nothing may have been weakened since.
+    /// Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since.
     #[arg(long, value_name = "REV")]
     pub(crate) since: Option<String>,
     /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1].

@@ -107,20 +107,8 @@ impl Since {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Option<CrossedReport>, CheckAborted> {
-        let infrastructure =
-            |error: WorkspaceError| CheckAborted::Infrastructure(error.to_string());
-        let then = Workspace::open(&self.then, &self.folder.path().join("then"))
-            .map_err(infrastructure)?;
-        let judged = stored(&trees.judged).map_err(infrastructure)?;
-        then.adopt(&trees.workspace, &judged)
-            .map_err(infrastructure)?;
-        let room = Trees {
-            workspace: then,
-            ..trees.clone()
-        };
-        let outputs = self
-            .prepare()
-            .map_err(|error| CheckAborted::Infrastructure(error.to_string()))?;
+        let room = self.room(trees).map_err(infrastructure)?;
+        let outputs = self.outputs().map_err(infrastructure)?;
         let baseline: Vec<Option<CheckReport>> =
             baseline.checks.iter().cloned().map(Some).collect();
         let crossing = Crossing {
@@ -179,9 +167,8 @@ impl Since {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Baseline, CheckAborted> {
-        let outputs = self
-            .prepare()
-            .map_err(|error| CheckAborted::Infrastructure(error.to_string()))?;
+        self.borrow_what_is_installed().map_err(infrastructure)?;
+        let outputs = self.outputs().map_err(infrastructure)?;
         let run = BaselineRun {
             place: self.place(outputs.clone(), supervisor),
             steps,
@@ -197,6 +184,25 @@ impl Since {
         Ok(baseline)
     }
 
+    /// The revision's folder as a workspace that has both trees. What is installed belongs to each of them, or the
+    /// links to it would be removed when one of them is restored.
+    fn room(&self, trees: &Trees) -> Result<Trees, WorkspaceError> {
+        let workspace = Workspace::open(&self.then, &self.folder.path().join("then"))?;
+        workspace.adopt(&trees.workspace, &stored(&trees.judged)?)?;
+        let with_installed = |tree: &TreeId, name| {
+            workspace.restore(&stored(tree)?)?;
+            self.borrow_what_is_installed()
+                .map_err(|error| WorkspaceError::io("prepare a revision", &self.then, error))?;
+            let snapshot = workspace.snapshot_kept(name)?;
+            Ok::<_, WorkspaceError>(TreeId::new(snapshot.tree.as_str()))
+        };
+        Ok(Trees {
+            start: with_installed(&trees.start, "start")?,
+            judged: with_installed(&trees.judged, "judged")?,
+            workspace: workspace.clone(),
+        })
+    }
+
     /// Names files as the same failure in the workspace would.
     fn rename_files(&self, check: &mut CheckReport) {
         let files = check
@@ -210,11 +216,10 @@ impl Since {
         }
     }
 
-    /// The folder for outputs, after what is installed beside the workspace was borrowed.
-    fn prepare(&self) -> io::Result<PathBuf> {
+    /// The folder for outputs.
+    fn outputs(&self) -> io::Result<PathBuf> {
         let outputs = self.folder.path().join("outputs");
         fs::create_dir_all(&outputs)?;
-        self.borrow_what_is_installed()?;
         Ok(outputs)
     }
 
@@ -237,23 +242,28 @@ impl Since {
         format!("{}.baseline", name.to_string_lossy())
     }
 
+    /// Links what is installed beside the workspace's files.
     fn borrow_what_is_installed(&self) -> io::Result<()> {
         let mut folders: BTreeSet<PathBuf> = files(&self.then)
             .iter()
             .flat_map(|file| file.ancestors().skip(1).map(Path::to_owned))
             .collect();
         folders.insert(PathBuf::new());
-        for folder in folders {
-            for name in INSTALLED {
-                let (there, here) = (self.now.join(&folder), self.then.join(&folder));
-                let missing = here.join(name).symlink_metadata().is_err();
-                if missing && there.join(name).is_dir() {
-                    symlink(there.join(name), here.join(name))?;
-                }
+        for path in folders
+            .iter()
+            .flat_map(|folder| INSTALLED.map(|name| folder.join(name)))
+        {
+            let (there, here) = (self.now.join(&path), self.then.join(&path));
+            if here.symlink_metadata().is_err() && there.is_dir() {
+                symlink(&there, &here)?;
             }
         }
         Ok(())
     }
+}
+
+fn infrastructure(error: impl std::fmt::Display) -> CheckAborted {
+    CheckAborted::Infrastructure(error.to_string())
 }
 
 /// The files below a folder, none of them through a link.

@@ -30,6 +30,8 @@ pub(super) struct AttemptView {
     pub(super) has_transcript: bool,
     pub(super) checks: Vec<CheckView>,
     pub(super) gates: Vec<GateView>,
+    /// The conclusion from the original tests, if the attempt changed the test side.
+    pub(super) original_tests: Option<String>,
     pub(super) guard: Vec<(&'static str, String)>,
     pub(super) task: String,
     pub(super) correction: Option<String>,
@@ -85,6 +87,10 @@ impl AttemptView {
         let last_words = session.map(|it| it.text.trim()).filter(|it| !it.is_empty());
         let short = run.run_id.short();
         let guard = attempt.report.iter().flat_map(|report| &report.guard);
+        let crossed = attempt
+            .report
+            .as_ref()
+            .and_then(|report| report.crossed.as_deref());
         Self {
             number,
             began: When::of(attempt.began_at, now),
@@ -102,6 +108,7 @@ impl AttemptView {
                 .as_ref()
                 .map_or_else(Vec::new, |report| checks_of(&report.checks)),
             gates: attempt.gates().iter().map(GateView::new).collect(),
+            original_tests: crossed.map(|crossed| line(&crossed.reason, 400)),
             guard: guard
                 .flat_map(|guard| &guard.findings)
                 .map(|it| {

@@ -91,6 +91,26 @@ fn since_runs_the_tests_of_the_revision() {
 }
 
 #[test]
+fn since_keeps_installed_tools_for_the_tests_of_the_revision() {
+    let env = stage();
+    env.write(
+        "tests/check.sh",
+        "test -e node_modules/tool && grep -q good app.txt\n",
+    );
+    env.write("app.txt", "bad\n");
+    // A rule for folders, which does not hold for a link to one.
+    env.write(".gitignore", "node_modules/\n");
+    env.commit("Wrong");
+    env.write("node_modules/tool", "");
+    env.write("app.txt", "good\n");
+    env.write("tests/check.sh", "grep -q good app.txt\n");
+    let check = ["--check", "sh tests/check.sh"];
+    let out = verify(&env, &check);
+    out.assert_code(0);
+    assert_eq!(out.json()["crossed"]["result"], "passed");
+}
+
+#[test]
 fn since_uses_the_checks_of_the_revision() {
     let env = tested();
     env.write("app.txt", "bad\n");
