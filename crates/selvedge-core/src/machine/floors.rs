@@ -1,8 +1,11 @@
 //! Compares the tests of a command that exited with 0 with those of the baseline.
 //!
-//! Two findings come of it. Evidence that an exit code of 0 contradicts (failed tests, tests that are newly
-//! skipped, a summary that is cut short) means that the check does not pass. Tests that are gone can be honest
-//! maintenance (renamed, split, merged, removed) as well as a trick: the check passes, and a person decides.
+//! Two findings come of it. Evidence that an exit code of 0 contradicts (failed tests, a summary that is cut
+//! short) means that the check does not pass. Tests that are gone or skipped can be honest maintenance as well as
+//! a trick: the check passes, and a person decides.
+//!
+//! Names that were read from text only say which tests these are: whether there are fewer is decided by the
+//! numbers of the runner's closing line.
 
 use std::collections::BTreeSet;
 
@@ -84,6 +87,11 @@ pub(crate) fn find_lost(
     now: Option<&TestSummary>,
     evidence: Option<Evidence>,
 ) -> Option<TestRegression> {
+    let has_fewer =
+        |now: &TestSummary| now.executed < before.executed || now.skipped > before.skipped;
+    if evidence != Some(Evidence::MachineReport) && !now.is_none_or(has_fewer) {
+        return None;
+    }
     let skipped = now.and_then(|now| match compare_ids(before, now, evidence) {
         Some(difference) => describe(difference.skipped, "skipped now"),
         None if are_packages(before, now, evidence) => None,
@@ -287,7 +295,8 @@ mod tests {
             ..tests(passed, &[])
         };
         let now = |passed: &[&str]| tests(passed, &[]);
-        let gone = |before: &TestSummary, now: &TestSummary| find_lost(before, Some(now), None);
+        let report = Some(Evidence::MachineReport);
+        let gone = |before: &TestSummary, now: &TestSummary| find_lost(before, Some(now), report);
         let loads = [
             ("tests/test_cart.py", "tests/test_cart.py::test_total"),
             ("cart.test.js", "cart.test.js › total"),
@@ -336,8 +345,22 @@ mod tests {
     }
 
     #[test]
+    fn names_from_text_decide_nothing_where_the_numbers_are_as_before() {
+        let before = tests(&BEFORE, &[]);
+        let text = |now: &TestSummary| find_lost(&before, Some(now), Some(Evidence::Text));
+        let renamed = tests(&["tests/test_cart.py::test_sum", BEFORE[1]], &[]);
+        assert_eq!(text(&renamed), None);
+        let report = Some(Evidence::MachineReport);
+        assert!(find_lost(&before, Some(&renamed), report).is_some());
+        let fewer = text(&tests(&BEFORE[1..], &[])).unwrap();
+        assert_eq!(fewer.tests, [BEFORE[0]]);
+        assert!(find_lost(&before, None, Some(Evidence::Text)).is_some());
+    }
+
+    #[test]
     fn ids_are_compared_only_where_the_same_reader_names_every_test() {
         use selvedge_digest::TestReader;
+        let report = Some(Evidence::MachineReport);
         let read = |name: &str, mode: &str, passed: &[&str]| TestSummary {
             readers: vec![TestReader {
                 name: name.to_owned(),
@@ -349,7 +372,7 @@ mod tests {
             ..tests(passed, &[])
         };
         let before = read("pytest", "verbose", &["t.py::a", "t.py::b"]);
-        let missing = |now: &TestSummary| find_lost(&before, Some(now), None);
+        let missing = |now: &TestSummary| find_lost(&before, Some(now), report);
         let named = missing(&read("pytest", "verbose", &["t.py::a", "t.py::c"])).unwrap();
         assert_eq!(named.tests, ["t.py::b"]);
         let others = [
@@ -369,7 +392,7 @@ mod tests {
         unnamed.readers[0].names_skipped = false;
         assert_eq!(missing(&unnamed), None);
         unnamed.skipped = 1;
-        assert!(find_lost(&before, Some(&unnamed), None).is_some());
+        assert!(missing(&unnamed).is_some());
     }
 
     #[test]

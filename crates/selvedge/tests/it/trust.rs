@@ -84,12 +84,8 @@ fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
 
 #[test]
 fn missing_tests_wait_for_review_after_one_attempt() {
-    for maintained in [
-        "adds ok",
-        "adds ok\ngreets_all ok",
-        "adds ok\nhails ok\nhails_twice ok",
-    ] {
-        let (env, runner) = tested("adds ok\ngreets ok\n");
+    for maintained in ["adds ok", "adds ok\nhails ok"] {
+        let (env, runner) = tested("adds ok\nbows ok\ngreets ok\n");
         let maintains = agent(&env, &format!("echo '{maintained}' > tests"));
         let out = run_json(&env, &maintains, &runner, &["--retries", "5"]);
         out.assert_code(7);
@@ -97,17 +93,31 @@ fn missing_tests_wait_for_review_after_one_attempt() {
         assert_eq!(result["outcome"], "needs_review");
         assert_eq!(result["verification_attempts"], 1);
         let reason = result["reason"].as_str().unwrap();
-        assert!(reason.contains("is gone: greets"), "{reason}");
+        assert!(reason.contains("greets"), "{reason}");
         let check = check(&out);
         assert_eq!(
             (&check["status"], &check["missing"]),
             (&"pass".into(), &true.into())
         );
-        assert_eq!(check["missing_tests"], serde_json::json!(["greets"]));
+        let missing = check["missing_tests"].as_array().unwrap();
+        assert!(missing.contains(&"greets".into()), "{check}");
 
         let junit = env.selvedge(["show", "--junit", "-"]).run();
         assert!(junit.stdout.contains("greets"), "{}", junit.stdout);
         env.selvedge(["review", "--accept"]).run().assert_code(0);
+    }
+}
+
+/// Names in what a runner prints for people can change for many reasons; as many tests run as before.
+#[test]
+fn names_in_text_that_change_cost_no_review() {
+    for maintained in [
+        "adds ok\ngreets_all ok",
+        "adds ok\nhails ok\nhails_twice ok",
+    ] {
+        let (env, runner) = tested("adds ok\ngreets ok\n");
+        let maintains = agent(&env, &format!("echo '{maintained}' > tests"));
+        run_json(&env, &maintains, &runner, &[]).assert_code(0);
     }
 }
 
@@ -116,7 +126,7 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
     let renames = agent(
         &env,
-        "echo \"adds ok\nhails_$SELVEDGE_RUN_NUMBER ok\" > tests; echo $SELVEDGE_RUN_NUMBER > out",
+        "echo \"hails_$SELVEDGE_RUN_NUMBER ok\" > tests; echo $SELVEDGE_RUN_NUMBER > out",
     );
     let task = serde_json::json!({
         "description": "do it",
@@ -140,7 +150,7 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
     assert_eq!(out.json()["verification_attempts"], 3);
     let told = prompt(&env, 2);
     assert!(
-        told.contains("1 test that was executed before is gone"),
+        told.contains("2 tests that were executed before are gone"),
         "{told}"
     );
 

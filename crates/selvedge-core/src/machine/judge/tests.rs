@@ -157,6 +157,16 @@ fn missing_tests_leave_the_pass_to_a_person() {
 }
 
 #[test]
+fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contradiction() {
+    let inner = |failed: &[&str]| check(Pass, &["a"], failed);
+    let before = run(inner(&["inner"]), KnownFailures::Block);
+    let same = judged(&before, inner(&["inner"]));
+    assert_eq!(same.status, ReportStatus::Pass);
+    let clean = run(inner(&[]), KnownFailures::Block);
+    assert_eq!(judged(&clean, inner(&["b"])).status, ReportStatus::Fail);
+}
+
+#[test]
 fn missing_tests_are_noted_beside_tolerated_failures() {
     let failing = |passed: &[&str]| CheckReport {
         failures: vec![selvedge_digest::Failure {
