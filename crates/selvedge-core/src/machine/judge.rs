@@ -33,9 +33,27 @@ pub(super) fn complete(run: &Run, report: &mut Report) {
         }
     }
     forget_unproven_fixes(report);
+    forget_own_modules(report, |index, check| {
+        run.baseline_of(index, check.kind, &check.target)
+    });
     sum_up(report);
     if report.status == ReportStatus::Pass && report.still_failing().is_some() {
         report.status = ReportStatus::Fail;
+    }
+}
+
+/// A project that is a runner itself loads its modules from the workspace, whoever works on it.
+fn forget_own_modules<'a>(
+    report: &mut Report,
+    before: impl Fn(usize, &CheckReport) -> Option<&'a CheckReport>,
+) {
+    let crossed = report.crossed.iter_mut().flat_map(|it| &mut it.checks);
+    let checks = report.checks.iter_mut().enumerate();
+    for (index, check) in checks.chain(crossed.enumerate()) {
+        if let Some(before) = before(index, check) {
+            let is_own = |module: &String| before.replaced_modules.contains(module);
+            check.replaced_modules.retain(|module| !is_own(module));
+        }
     }
 }
 
@@ -76,6 +94,7 @@ pub fn compare(
         check.marks.regression = check.status.is_failure() && passed_at(Some(before));
     }
     forget_unproven_fixes(report);
+    forget_own_modules(report, |index, _| baseline.get(index).copied().flatten());
     sum_up(report);
 }
 

@@ -172,6 +172,10 @@ pub struct CheckReport {
     /// Tests that were executed before the agent began and are gone: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_tests: Vec<String>,
+    /// Modules of its test runner that were loaded from the workspace, and were not before the agent began:
+    /// `unittest.case from src/fake.py`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced_modules: Vec<String>,
 }
 
 impl CheckReport {
@@ -198,6 +202,7 @@ impl CheckReport {
             fixed_tests: Vec::new(),
             preexisting_tests: Vec::new(),
             missing_tests: Vec::new(),
+            replaced_modules: Vec::new(),
         }
     }
 
@@ -359,7 +364,7 @@ impl Report {
     }
 
     /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
-    /// what the guard flagged, or tests that are no longer executed.
+    /// what the guard flagged, a replaced runner, or tests that are no longer executed.
     pub fn review_reason(&self) -> Option<String> {
         let crossed = self
             .crossed
@@ -371,6 +376,19 @@ impl Report {
         let strong = self.guard.iter().flat_map(GuardReport::strong).next();
         if let Some(finding) = strong {
             return Some(format!("in {}: {}", finding.path, finding.what));
+        }
+        // What was planted among the tests is absent from the run with the original ones.
+        let decisive = self
+            .crossed
+            .as_deref()
+            .map_or(&self.checks, |it| &it.checks);
+        let replaced = decisive.iter().find(|it| !it.replaced_modules.is_empty());
+        if let Some(check) = replaced {
+            let modules = check.replaced_modules.join(", ");
+            return Some(format!(
+                "in `{}` the test runner loaded modules from the workspace: {modules}",
+                check.label()
+            ));
         }
         let check = self.checks.iter().find(|check| check.marks.missing)?;
         let reason = check.reason.as_deref().unwrap_or("tests are gone");

@@ -167,6 +167,24 @@ fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contrad
 }
 
 #[test]
+fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
+    let from = |modules: &[&str]| CheckReport {
+        replaced_modules: modules.iter().map(|&it| it.to_owned()).collect(),
+        ..check(Pass, &["a"], &[])
+    };
+    let (own, planted) = ("pluggy from src/pluggy.py", "unittest from fake.py");
+    let run = run(from(&[own]), KnownFailures::Block);
+    assert_eq!(judged(&run, from(&[own])).review_reason(), None);
+    let report = judged(&run, from(&[own, planted]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    let why = report.review_reason().unwrap();
+    assert!(
+        why.ends_with(&format!("from the workspace: {planted}")),
+        "{why}"
+    );
+}
+
+#[test]
 fn missing_tests_are_noted_beside_tolerated_failures() {
     let failing = |passed: &[&str]| CheckReport {
         failures: vec![selvedge_digest::Failure {
