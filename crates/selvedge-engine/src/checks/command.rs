@@ -78,14 +78,14 @@ impl CommandCheck {
             argv,
             cwd,
             events: false,
-            search: None,
+            variables: Vec::new(),
             opens: None,
         };
         let executed = execution.run(&scene, cancel).await?;
         Ok(self.judge(&scene, executed, "its runner", Told::Nothing))
     }
 
-    /// Executes it with a report, where it is a runner that writes one. None also where the runner
+    /// Executes it with a report, where it is a runner that writes one, or may start one. None also where the runner
     /// turns out to know no such option: then it has run no test.
     async fn asking(
         &self,
@@ -94,7 +94,8 @@ impl CommandCheck {
         argv: &[String],
         cancel: &CancellationToken,
     ) -> Result<Option<Finding>, CheckAborted> {
-        let Some(call) = runners::recognise(argv) else {
+        let wrapper = || runners::wrapper(argv).filter(|_| self.wants_tests);
+        let Some(call) = runners::recognise(argv).or_else(wrapper) else {
             return Ok(None);
         };
         let (run_dir, project) = (scene.run_dir.clone(), cwd.to_owned());
@@ -111,19 +112,26 @@ impl CommandCheck {
             argv: awaited.argv(argv),
             cwd: cwd.to_owned(),
             events: awaited.is_output(),
-            search: awaited.search(),
+            variables: awaited.variables(),
             opens: Some(awaited.folder().to_owned()),
         };
         let executed = execution.run(scene, cancel).await?;
         let printed = executed.tests();
-        let reading = spawn_blocking(move || awaited.read(printed));
-        let told = reading
+        let workspace = scene.workspace.clone();
+        let reading = spawn_blocking(move || {
+            let replaced = awaited.replaced_modules(&workspace);
+            (awaited.read(printed), replaced)
+        });
+        let (told, replaced) = reading
             .await
-            .unwrap_or_else(|_| Told::Unreadable("cannot be read".to_owned()));
+            .unwrap_or_else(|_| (Told::Unreadable("cannot be read".to_owned()), Vec::new()));
         let refused = executed.finding.status == CheckStatus::Fail
-            && told == Told::Missing
+            && matches!(told, Told::Missing | Told::Nothing)
             && call.is_refused(&executed.finding.output);
-        Ok((!refused).then(|| self.judge(scene, executed, call.row.runner, told)))
+        Ok((!refused).then(|| Finding {
+            replaced_modules: replaced,
+            ..self.judge(scene, executed, call.row.runner, told)
+        }))
     }
 
     fn judge(&self, scene: &Scene, executed: Executed, runner: &str, told: Told) -> Finding {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::place::inside;
 use super::reports::Events;
+use super::runners::Join;
 use super::{CheckAborted, Finding, Scene, digesting};
 use crate::agents::env::{for_checks, ours};
 use crate::process::capture::{CaptureError, Captured, Plan, StreamPlan};
@@ -33,8 +34,8 @@ pub(super) struct Execution<'a> {
     pub(super) cwd: PathBuf,
     /// Its output are the events of `go test`.
     pub(super) events: bool,
-    /// A variable that names folders to search, and a folder that comes first.
-    pub(super) search: Option<(&'static str, PathBuf)>,
+    /// Variables that are joined with those that it is started with.
+    pub(super) variables: Vec<(&'static str, String, Join)>,
     /// A folder of ours that it writes to.
     pub(super) opens: Option<PathBuf>,
 }
@@ -124,8 +125,8 @@ impl Execution<'_> {
         let mut env: Vec<_> = for_checks(scene.supervisor.shown(), &ours())
             .into_iter()
             .collect();
-        if let Some((variable, folder)) = &self.search {
-            search_first(&mut env, variable, folder);
+        for (name, value, join) in &self.variables {
+            set(&mut env, name, value, *join);
         }
         Command {
             env,
@@ -195,18 +196,24 @@ fn is_in_workspace(program: &str, cwd: &Path, workspace: &Path) -> bool {
     relative.is_some_and(|relative| inside(workspace, relative).is_ok())
 }
 
-/// Puts a folder before those that a variable names.
-fn search_first(env: &mut Vec<(OsString, OsString)>, variable: &str, folder: &Path) {
-    let named = env.iter().position(|(name, _)| name == variable);
-    let others = named
-        .map(|at| env.swap_remove(at).1)
-        .filter(|it| !it.is_empty());
-    let mut folders = folder.as_os_str().to_owned();
-    if let Some(others) = others {
-        folders.push(":");
-        folders.push(others);
-    }
-    env.push((variable.into(), folders));
+/// Sets a variable, joined with the value that it has.
+fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: &str, join: Join) {
+    let named = env.iter().position(|(known, _)| known == name);
+    let known = named.map(|at| env.swap_remove(at).1);
+    let joined = match (known.filter(|it| !it.is_empty()), join) {
+        (None, _) => value.into(),
+        (Some(known), Join::Unless) => known,
+        (Some(known), Join::Before(between)) => {
+            let mut joined = OsString::from(format!("{value}{between}"));
+            joined.push(known);
+            joined
+        }
+        (Some(mut known), Join::After(between)) => {
+            known.push(format!("{between}{value}"));
+            known
+        }
+    };
+    env.push((name.into(), joined));
 }
 
 pub(super) fn quote(output: &Captured) -> String {
@@ -226,4 +233,30 @@ fn output_ref(scene: &Scene, output: &Captured) -> Option<OutputRef> {
         bytes: output.bytes,
         left_out: stored.left_out,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_joined_with_what_is_there() {
+        let set_to = |known: &[(&str, &str)], join| {
+            let known = known
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
+            let mut env: Vec<(OsString, OsString)> = known.collect();
+            set(&mut env, "A", "ours", join);
+            let named = env.iter().find(|(name, _)| name == "A").unwrap();
+            named.1.clone().into_string().unwrap()
+        };
+        for join in [Join::Before(':'), Join::After(' '), Join::Unless] {
+            assert_eq!(set_to(&[("B", "x")], join), "ours");
+            assert_eq!(set_to(&[("A", "")], join), "ours");
+        }
+        let known = [("B", "y"), ("A", "x"), ("C", "z")];
+        assert_eq!(set_to(&known, Join::Before(':')), "ours:x");
+        assert_eq!(set_to(&known, Join::After(' ')), "x ours");
+        assert_eq!(set_to(&known, Join::Unless), "x");
+    }
 }

@@ -76,6 +76,8 @@ pub struct Finding {
     pub evidence: Evidence,
     /// What became of its processes, where it started any.
     pub processes: Option<Processes>,
+    /// Modules of its test runner that were loaded from the workspace.
+    pub replaced_modules: Vec<String>,
 }
 
 impl Finding {
@@ -92,6 +94,7 @@ impl Finding {
             tests: None,
             evidence: Evidence::Direct,
             processes: None,
+            replaced_modules: Vec::new(),
         }
     }
 

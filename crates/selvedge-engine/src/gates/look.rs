@@ -113,6 +113,7 @@ pub(crate) fn record(step: &Step, finding: Finding, digest: Option<String>) -> C
         tests: finding.tests,
         evidence: Some(finding.evidence),
         processes: finding.processes,
+        replaced_modules: finding.replaced_modules,
         ..CheckReport::new(step, finding.status)
     }
 }

@@ -105,3 +105,55 @@ fn what_the_machine_lacks_is_charged_to_nobody() {
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("no space left on the disk"), "{reason}");
 }
+
+/// An agent that does nothing, judged by a script that starts a runner somehow.
+fn wrapped(ends: &str) -> Output {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write(
+        "tests.sh",
+        format!("{PYTEST}out=$SELVEDGE_REPORTS\n{ends}\n"),
+    ));
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\ntype = \"test_passes\"\nrun = \"./tests.sh\"\n",
+    );
+    env.repo();
+    let idle = agent(&env, "");
+    let run = ["run", "do it", "--retries", "0", "--format", "json"];
+    env.selvedge(run.iter().chain(&["--agent-cmd", &idle]))
+        .run()
+}
+
+#[test]
+fn a_runner_behind_a_script_reports_where_its_environment_asks() {
+    let starts = ": > $out/started-pytest-7; said '2 passed'";
+    let out = wrapped(&format!("{starts}; report a b > $out/report-pytest-7"));
+    out.assert_code(0);
+    assert_eq!(check(&out)["evidence"], "machine_report");
+
+    let plain = wrapped("said '2 passed'");
+    plain.assert_code(0);
+    assert_eq!(check(&plain)["evidence"], "text");
+
+    let refused = [
+        (starts, "pytest was started and left none"),
+        (
+            "echo passed expect.toBe > $out/canary; said '2 passed'",
+            "must fail (expect.toBe)",
+        ),
+    ];
+    for (ends, why) in refused {
+        let out = wrapped(ends);
+        out.assert_code(1);
+        let reason = check(&out)["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(why), "{reason}");
+    }
+}
+
+#[test]
+fn a_wrapper_whose_runner_refuses_our_variables_is_run_without_them() {
+    let old = "[ -z \"$PYTEST_ADDOPTS\" ] || { echo 'No module named selvedge_canary'; exit 4; }";
+    let out = wrapped(&format!("{old}\nsaid '2 passed'"));
+    out.assert_code(0);
+    assert_eq!(check(&out)["evidence"], "text");
+}

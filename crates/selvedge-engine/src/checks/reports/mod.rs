@@ -6,6 +6,7 @@
 
 mod below;
 mod go;
+mod origins;
 mod sum;
 
 use std::ffi::OsString;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use selvedge_digest::{Digester, Exit, Hints, TestSummary};
 use tempfile::TempDir;
 
-use super::runners::{Call, Place, REPORT};
+use super::runners::{Call, Join, Place, REPORT};
 use crate::workspace::Anchor;
 use below::Below;
 use sum::sum;
@@ -28,10 +29,14 @@ pub(super) use go::Events;
 /// How much of a report is read, all its files together, in bytes.
 const READ_BYTES: u64 = 256 << 20;
 
-/// What the runner's machinery made of a test that must fail, a line for each of its processes.
+/// What begins the name of a file that says that a runner was started.
+const STARTED: &str = "started-";
+/// What the runner's machinery made of tests that must fail, a line for each.
 const CANARY: &str = "canary";
-/// How much of that is read.
-const CANARY_BYTES: u64 = 64 << 10;
+/// The modules of the runner's, and the file that each was loaded from.
+const ORIGINS: &str = "origins";
+/// How much of each of these is read.
+const NOTES_BYTES: u64 = 64 << 10;
 
 /// What a report tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +70,12 @@ impl Awaited {
             .prefix("report-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(run_dir)?;
-        if let Some((name, text)) = call.aid(folder.path()) {
+        for (name, text) in call.aids(folder.path()) {
             std::fs::write(folder.path().join(name), text)?;
         }
         let below = match call.row.place {
             Place::Below { folders, cleared } => Some(Below::look(project, folders, cleared)?),
-            Place::File | Place::Folder(_) | Place::Output => None,
+            Place::File | Place::Folder(_) | Place::Started | Place::Output => None,
         };
         let anchor = Anchor::at(folder.path())?;
         Ok(Self {
@@ -97,10 +102,9 @@ impl Awaited {
         self.call.row.place == Place::Output
     }
 
-    /// The variable that names folders to search, and the one to search first, if it needs that.
-    pub(super) fn search(&self) -> Option<(&'static str, PathBuf)> {
-        let variable = self.call.row.search?;
-        Some((variable, self.folder.path().to_owned()))
+    /// The variables that ask for it.
+    pub(super) fn variables(&self) -> Vec<(&'static str, String, Join)> {
+        self.call.variables(self.folder.path())
     }
 
     /// Reads it. Blocks.
@@ -111,23 +115,58 @@ impl Awaited {
         }
     }
 
+    /// Looks into what was written: nothing of it counts where a test that must fail passed.
     fn look(&self, printed: Option<TestSummary>) -> Told {
+        match (self.look_at_reports(printed), self.living_canary()) {
+            (Told::Whole(_) | Told::Nothing, Some(living)) => Told::Unreadable(format!(
+                "is worth nothing: it calls a test passed that must fail{living}, so the runner was changed"
+            )),
+            (told, _) => told,
+        }
+    }
+
+    fn look_at_reports(&self, printed: Option<TestSummary>) -> Told {
         match (self.call.row.place, &self.below) {
             (Place::Below { .. }, Some(below)) => below.read(),
             (Place::Below { .. }, None) => Told::Nothing,
             (Place::Output, _) => printed.map_or(Told::Nothing, |tests| whole(tests, 0)),
             (Place::File, _) => self.read_file(),
-            (Place::Folder(ending), _) => self.read_folder(ending),
+            (Place::Folder(ending), _) => self.read_all(&self.files_with(ending)),
+            (Place::Started, _) => self.read_started(),
         }
     }
 
-    fn read_folder(&self, ending: &str) -> Told {
+    /// The names of all files with this ending, sorted.
+    fn files_with(&self, ending: &str) -> Vec<OsString> {
         let entries = std::fs::read_dir(self.folder.path()).into_iter().flatten();
         let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.retain(|name| name.as_bytes().ends_with(ending.as_bytes()));
         names.sort();
+        names
+    }
+
+    fn read_all(&self, names: &[OsString]) -> Told {
         match sum(names.iter().map(|name| self.anchor.open(Path::new(name)))) {
             Told::Nothing => self.none(),
+            told => told,
+        }
+    }
+
+    /// Each runner that was started must have left its report.
+    fn read_started(&self) -> Told {
+        let all = self.files_with("");
+        let started = all.iter().filter_map(|name| {
+            let process = name.to_str()?.strip_prefix(STARTED)?;
+            Some((process, OsString::from(format!("{REPORT}-{process}"))))
+        });
+        let (processes, reports): (Vec<&str>, Vec<OsString>) = started.unzip();
+        if let Some(at) = reports.iter().position(|report| !all.contains(report)) {
+            let process = processes.get(at).copied().unwrap_or_default();
+            let runner = process.rsplit_once('-').map_or(process, |(name, _)| name);
+            return Told::Unreadable(format!("is missing: {runner} was started and left none"));
+        }
+        match self.read_all(&reports) {
+            Told::Whole(tests) if tests.executed == 0 => Told::Nothing,
             told => told,
         }
     }
@@ -143,10 +182,6 @@ impl Awaited {
 
     fn read_file(&self) -> Told {
         match self.anchor.open(Path::new(REPORT)) {
-            Ok(_) if self.canary_lives() => Told::Unreadable(
-                "is worth nothing: it calls a test passed that must fail, so the runner was changed"
-                    .to_owned(),
-            ),
             Ok(file) => read(file, &mut { READ_BYTES }),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Told::Unreadable(format!("cannot be read: {error}"))
@@ -155,15 +190,30 @@ impl Awaited {
         }
     }
 
-    /// Whether the test that must fail was said to have passed. Where nothing is said of it, nothing
-    /// is known.
-    fn canary_lives(&self) -> bool {
-        let Ok(file) = self.anchor.open(Path::new(CANARY)) else {
-            return false;
-        };
-        let mut said = String::new();
-        let whole = file.take(CANARY_BYTES).read_to_string(&mut said).is_ok();
-        whole && said.lines().any(|outcome| outcome == "passed")
+    /// The modules of its runner that were loaded from this workspace, described. Blocks.
+    pub(super) fn replaced_modules(&self, workspace: &Path) -> Vec<String> {
+        let listed = self.notes(ORIGINS).unwrap_or_default();
+        origins::replaced_modules(&listed, workspace)
+    }
+
+    /// What our own files have noted beside the reports.
+    fn notes(&self, name: &str) -> Option<String> {
+        let file = self.anchor.open(Path::new(name)).ok()?;
+        let mut noted = Vec::new();
+        file.take(NOTES_BYTES).read_to_end(&mut noted).ok()?;
+        Some(String::from_utf8_lossy(&noted).into_owned())
+    }
+
+    /// What was said of a test that must fail and passed. Where nothing is said of one, nothing is known.
+    fn living_canary(&self) -> Option<String> {
+        let said = self.notes(CANARY)?;
+        let which = said.lines().find_map(|line| line.strip_prefix("passed"))?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._:-".contains(c);
+        let which: String = which.chars().filter(|c| is_plain(*c)).take(60).collect();
+        Some(match which.trim() {
+            "" => String::new(),
+            which => format!(" ({which})"),
+        })
     }
 }
 

@@ -105,9 +105,49 @@ fn a_runner_that_lets_the_canary_live_is_not_believed() {
             fs::write(report.with_file_name("canary"), outcomes).unwrap();
         })
     };
-    assert!(why(said("failed\npassed\n")).contains("must fail"));
+    assert!(why(said("failed\npassed\n")).contains("must fail, so"));
+    assert!(why(said("failed\npassed expect.toBe\n")).contains("must fail (expect.toBe), so"));
     assert!(matches!(said("failed\n"), Told::Whole(_)));
     assert!(matches!(said(""), Told::Whole(_)));
+}
+
+#[test]
+fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
+    let told = |files: &[(&str, &str)]| {
+        let root = tempfile::tempdir().unwrap();
+        let call = runners::wrapper(&to_argv("make test")).unwrap();
+        let awaited = Awaited::prepare(call, root.path(), root.path()).unwrap();
+        for (name, text) in files {
+            fs::write(awaited.folder().join(name), text).unwrap();
+        }
+        awaited.read(None)
+    };
+    assert_eq!(told(&[]), Told::Nothing);
+    assert_eq!(told(&[("report-pytest-1", PASSED)]), Told::Nothing);
+    let missing = [
+        ("started-pytest-1", ""),
+        ("started-jest-2", ""),
+        ("report-pytest-1", PASSED),
+    ];
+    assert_eq!(
+        why(told(&missing)),
+        "is missing: jest was started and left none"
+    );
+    let both = [
+        ("started-pytest-1", ""),
+        ("report-pytest-1", PASSED),
+        ("started-rspec-2", ""),
+        ("report-rspec-2", &class("Cart")),
+        ("canary", "failed\n"),
+    ];
+    let Told::Whole(tests) = told(&both) else {
+        panic!("whole reports");
+    };
+    assert_eq!(tests.passed_ids.ids, ["t.py::a", "Cart.adds"]);
+    let empty = r#"<testsuites><testsuite name="pytest" tests="0"></testsuite></testsuites>"#;
+    let none = [("started-pytest-1", ""), ("report-pytest-1", empty)];
+    assert_eq!(told(&none), Told::Nothing);
+    assert!(why(told(&[("canary", "passed assert.equal\n")])).contains("(assert.equal)"));
 }
 
 #[test]
@@ -126,8 +166,8 @@ fn the_folder_is_nobody_elses_and_goes_with_the_report() {
         fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
         0o700
     );
-    let aid = fs::read_to_string(folder.join("reporter.cjs")).unwrap();
-    assert!(aid.contains(&format!("writeFileSync(\"{}/report\"", folder.display())));
+    let aid = fs::read_to_string(folder.join("mocha.cjs")).unwrap();
+    assert!(aid.contains(&format!("listen(runner, \"{}/report\")", folder.display())));
     drop(stage.awaited);
     assert!(!folder.exists());
 }

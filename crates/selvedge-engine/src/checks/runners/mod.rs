@@ -1,15 +1,16 @@
 //! From the words of a check to those that also ask its test runner for a report for machines.
 //!
 //! Only a command that *is* the runner is changed, and only by options of the runner's own that
-//! leave what it prints as it was. A shell's line, a script and anything unknown stay word for word.
+//! leave what it prints as it was. A shell's line, a script and anything unknown stay word for word, and are started
+//! with variables by which the runners behind them are asked.
 
 mod table;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use table::{Place, Row};
+pub(super) use table::{Join, Place, Row};
 
-use table::TABLE;
+use table::{TABLE, WRAPPER};
 
 /// Programs that run another one, which is named right after these words.
 const LAUNCHERS: &[&[&str]] = &[
@@ -61,7 +62,29 @@ pub(super) fn recognise(argv: &[String]) -> Option<Call> {
     })
 }
 
+/// A command that may start test runners without being one.
+pub(super) fn wrapper(argv: &[String]) -> Option<Call> {
+    /// Their tests are not started by way of anything that reads variables, and builds may depend on these.
+    const OTHERS: &[&str] = &[
+        "cargo", "go", "mvn", "mvnw", "gradle", "gradlew", "dotnet", "mix",
+    ];
+    let program = plain_name(argv.get(past_launchers(argv))?);
+    (!OTHERS.contains(&program)).then_some(Call {
+        row: &WRAPPER,
+        options_at: argv.len(),
+    })
+}
+
 impl Call {
+    /// The variables that it is started with, each with how it is joined with what is there.
+    pub(super) fn variables(&self, folder: &Path) -> Vec<(&'static str, String, Join)> {
+        let folder = folder.display().to_string();
+        let variables = self.row.variables.iter();
+        variables
+            .map(|it| (it.name, it.value.replace("{folder}", &folder), it.join))
+            .collect()
+    }
+
     /// The words to execute, where the report is to be written to a file in a folder.
     pub(super) fn argv(&self, argv: &[String], folder: &Path) -> Vec<String> {
         let (call, options) = argv.split_at(self.options_at.min(argv.len()));
@@ -77,7 +100,8 @@ impl Call {
         let report = report_in(folder);
         let aid = self
             .row
-            .aid
+            .aids
+            .first()
             .map_or_else(PathBuf::new, |(name, _)| folder.join(name));
         let ours = ours.map(|word| {
             word.replace("{report}", &report)
@@ -95,12 +119,12 @@ impl Call {
         self.row.refusal.iter().any(|named| printed.contains(named))
     }
 
-    /// The file that it needs beside, and what is to stand in it.
-    pub(super) fn aid(&self, folder: &Path) -> Option<(&'static str, String)> {
+    /// The files that it needs beside, and what is to stand in them.
+    pub(super) fn aids(&self, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
         // A string of JSON is one of JavaScript and of TOML, too.
         let report = serde_json::Value::from(report_in(folder)).to_string();
-        let (name, text) = self.row.aid?;
-        Some((name, text.replace("{report}", &report)))
+        let aids = self.row.aids.iter();
+        aids.map(move |(name, text)| (*name, text.replace("{report}", &report)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The test runners that write a report for machines, one row each: the words that call one, what
 //! is added to them, and where the report is then found. Data alone; [`super`] reads it.
 //!
-//! A runner that is missing here is read by what it prints: `cargo test`, whose reports are not
-//! stable, and all that hides behind a script such as `npm test`.
+//! Behind a wrapper (`npm test`, `make test`, a script) no words can be added: there [`WRAPPER`] asks by variables.
+//! A runner that neither reaches is read by what it prints: `cargo test`, whose reports are not stable.
 
 /// Where a runner leaves its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,9 @@ pub(in crate::checks) enum Place {
     File,
     /// In files that it names itself, which end so, in the folder that it was told.
     Folder(&'static str),
+    /// In files that begin with `report-`, one for each that begins with `started-`: any number of runners may have
+    /// been started.
+    Started,
     /// It is the runner's output: `go test` can do no other.
     Output,
     /// In folders of these names below the project, by default and without being asked.
@@ -20,6 +23,25 @@ pub(in crate::checks) enum Place {
         /// Without its old reports it runs tests that it would call up to date.
         cleared: bool,
     },
+}
+
+/// How a variable of ours is joined with what the environment has already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::checks) enum Join {
+    /// In front, with this between.
+    Before(char),
+    /// Behind, with this between.
+    After(char),
+    /// Not at all: what is there stays.
+    Unless,
+}
+
+/// A variable that a runner is started with: its name, and its value, in which `{folder}` is a path.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::checks) struct Variable {
+    pub(in crate::checks) name: &'static str,
+    pub(in crate::checks) value: &'static str,
+    pub(in crate::checks) join: Join,
 }
 
 /// One runner.
@@ -39,10 +61,10 @@ pub(in crate::checks) struct Row {
     pub(super) adds: &'static [&'static str],
     /// What else it takes for the usual output to stay as it is, unless one of the first was given.
     pub(super) usual: Option<(&'static [&'static str], &'static [&'static str])>,
-    /// The variable by which it finds the folder that the report is written to, if it must.
-    pub(in crate::checks) search: Option<&'static str>,
-    /// A file that it needs for that: its name, and its text, in which `{report}` is a string.
-    pub(in crate::checks) aid: Option<(&'static str, &'static str)>,
+    /// What it is started with, so that it finds our files.
+    pub(in crate::checks) variables: &'static [Variable],
+    /// Files that it needs: the name of each, and its text, in which `{report}` is a string. The first is `{aid}`.
+    pub(in crate::checks) aids: &'static [(&'static str, &'static str)],
     /// What a version that does not know the options names when it says so.
     pub(in crate::checks) refusal: &'static [&'static str],
     /// The project's own configuration may have the report go elsewhere: that is no trick.
@@ -62,14 +84,88 @@ impl Row {
             instead: None,
             adds: &[],
             usual: None,
-            search: None,
-            aid: None,
+            variables: &[],
+            aids: &[],
             refusal: &[],
             overruled: false,
             place: Place::File,
         }
     }
 }
+
+/// Puts our modules where Python finds them.
+const PYTHON: Variable = Variable {
+    name: "PYTHONPATH",
+    value: "{folder}",
+    join: Join::Before(':'),
+};
+/// Has each process of Node load our canary.
+const NODE: Variable = Variable {
+    name: "NODE_OPTIONS",
+    value: "--require \"{folder}/selvedge_node.cjs\"",
+    join: Join::After(' '),
+};
+/// Has CTest print what its failed tests have printed.
+const CTEST: Variable = Variable {
+    name: "CTEST_OUTPUT_ON_FAILURE",
+    value: "1",
+    join: Join::Unless,
+};
+
+const PROBES_PY: (&str, &str) = (
+    "selvedge_probes.py",
+    include_str!("aids/selvedge_probes.py"),
+);
+const CANARY_PY: (&str, &str) = (
+    "selvedge_canary.py",
+    include_str!("aids/selvedge_canary.py"),
+);
+const CANARY_NODE: (&str, &str) = ("selvedge_node.cjs", include_str!("aids/selvedge_node.cjs"));
+const CANARY_RSPEC: (&str, &str) = ("selvedge_rspec.rb", include_str!("aids/selvedge_rspec.rb"));
+const NODE_TEST: (&str, &str) = ("node.mjs", include_str!("aids/node.mjs"));
+const MOCHA: (&str, &str) = ("mocha.cjs", include_str!("aids/mocha.cjs"));
+
+/// What asks any runner that is started by another program, and takes options from its environment.
+pub(super) static WRAPPER: Row = Row {
+    variables: &[
+        PYTHON,
+        Variable {
+            name: "PYTEST_ADDOPTS",
+            value: "-pselvedge_canary",
+            join: Join::After(' '),
+        },
+        // tox passes on what it is told to, and appends to what its configuration says.
+        Variable {
+            name: "TOX_OVERRIDE",
+            value: "testenv.pass_env+=PYTHONPATH,PYTEST_ADDOPTS,SELVEDGE_REPORTS",
+            join: Join::Unless,
+        },
+        NODE,
+        Variable {
+            name: "SPEC_OPTS",
+            value: "--require \"{folder}/selvedge_rspec.rb\"",
+            join: Join::After(' '),
+        },
+        CTEST,
+        Variable {
+            name: "SELVEDGE_REPORTS",
+            value: "{folder}",
+            join: Join::Unless,
+        },
+    ],
+    aids: &[
+        CANARY_PY,
+        PROBES_PY,
+        CANARY_NODE,
+        NODE_TEST,
+        MOCHA,
+        CANARY_RSPEC,
+    ],
+    refusal: &["selvedge_canary", "selvedge_node", "selvedge_rspec"],
+    overruled: true,
+    place: Place::Started,
+    ..Row::new("a test runner", &[])
+};
 
 pub(super) static TABLE: &[Row] = &[
     Row {
@@ -81,11 +177,8 @@ pub(super) static TABLE: &[Row] = &[
             "junit_family=xunit1",
             "--junitxml={report}",
         ],
-        search: Some("PYTHONPATH"),
-        aid: Some((
-            "selvedge_canary.py",
-            include_str!("aids/selvedge_canary.py"),
-        )),
+        variables: &[PYTHON],
+        aids: &[CANARY_PY, PROBES_PY],
         unless: &["--junitxml", "--junit-xml"],
         refusal: &["--junitxml", "selvedge_canary"],
         ..Row::new(
@@ -96,17 +189,20 @@ pub(super) static TABLE: &[Row] = &[
     Row {
         // No option of its own has it tell machines anything, so ours stands in its place.
         instead: Some((2, &["{aid}"])),
-        aid: Some((
-            "selvedge_unittest.py",
-            include_str!("aids/selvedge_unittest.py"),
-        )),
+        aids: &[
+            (
+                "selvedge_unittest.py",
+                include_str!("aids/selvedge_unittest.py"),
+            ),
+            PROBES_PY,
+        ],
         refusal: &["selvedge_unittest.py"],
         ..Row::new("unittest", &[&["python", "-m", "unittest"]])
     },
     Row {
         adds: &["--tool-config-file", "selvedge:{aid}"],
         unless: &["--tool-config-file", "--no-run"],
-        aid: Some(("nextest.toml", "[profile.default.junit]\npath = {report}\n")),
+        aids: &[("nextest.toml", "[profile.default.junit]\npath = {report}\n")],
         refusal: &["--tool-config-file"],
         overruled: true,
         ..Row::new("nextest", &[&["cargo", "nextest", "run"]])
@@ -115,6 +211,8 @@ pub(super) static TABLE: &[Row] = &[
         adds: &["--json", "--outputFile={report}"],
         unless: &["--json", "--outputFile", "--listTests", "--showConfig"],
         refusal: &["outputFile"],
+        variables: &[NODE],
+        aids: &[CANARY_NODE],
         ..Row::new("jest", &[&["jest"]])
     },
     Row {
@@ -122,6 +220,8 @@ pub(super) static TABLE: &[Row] = &[
         unless: &["--outputFile", "--watch"],
         usual: Some((&["--reporter"], &["--reporter=default"])),
         refusal: &["outputFile"],
+        variables: &[NODE],
+        aids: &[CANARY_NODE],
         ..Row::new("vitest", &[&["vitest", "run"]])
     },
     Row {
@@ -133,8 +233,8 @@ pub(super) static TABLE: &[Row] = &[
             "--reporter-options",
             "-O",
         ],
-        aid: Some(("reporter.cjs", include_str!("aids/mocha.cjs"))),
-        refusal: &["reporter.cjs"],
+        aids: &[MOCHA, CANARY_NODE],
+        refusal: &["mocha.cjs"],
         ..Row::new("mocha", &[&["mocha"]])
     },
     Row {
@@ -147,7 +247,8 @@ pub(super) static TABLE: &[Row] = &[
         ],
         with: Some("--test"),
         unless: &["--test-reporter", "--test-reporter-destination", "--watch"],
-        aid: Some(("node.mjs", include_str!("aids/node.mjs"))),
+        variables: &[NODE],
+        aids: &[NODE_TEST, CANARY_NODE],
         refusal: &["--test-reporter"],
         ..Row::new("node:test", &[&["node"]])
     },
@@ -158,10 +259,18 @@ pub(super) static TABLE: &[Row] = &[
         ..Row::new("go test", &[&["go", "test"]])
     },
     Row {
-        adds: &["--format", "json", "--out", "{report}"],
+        adds: &[
+            "--require",
+            "{aid}",
+            "--format",
+            "json",
+            "--out",
+            "{report}",
+        ],
+        aids: &[CANARY_RSPEC],
         unless: &["--out", "-o"],
         usual: Some((&["--format", "-f"], &["--format", "progress"])),
-        refusal: &["--out"],
+        refusal: &["--out", "selvedge_rspec"],
         ..Row::new("rspec", &[&["rspec"]])
     },
     Row {
@@ -175,7 +284,7 @@ pub(super) static TABLE: &[Row] = &[
         instead: Some((2, &["elixir", "-r", "{aid}", "-S", "mix", "test"])),
         adds: &["--formatter", "Selvedge.Formatter"],
         usual: Some((&["--formatter"], &["--formatter", "ExUnit.CLIFormatter"])),
-        aid: Some(("selvedge.exs", include_str!("aids/selvedge.exs"))),
+        aids: &[("selvedge.exs", include_str!("aids/selvedge.exs"))],
         refusal: &["--formatter", "selvedge.exs"],
         overruled: true,
         ..Row::new("mix test", &[&["mix", "test"]])
@@ -187,6 +296,22 @@ pub(super) static TABLE: &[Row] = &[
         overruled: true,
         place: Place::Folder(".trx"),
         ..Row::new("dotnet test", &[&["dotnet", "test"]])
+    },
+    Row {
+        adds: &["--output-junit", "{report}"],
+        unless: &[
+            "--output-junit",
+            "-N",
+            "--show-only",
+            "-D",
+            "-S",
+            "-T",
+            "-M",
+            "--build-and-test",
+        ],
+        variables: &[CTEST],
+        overruled: true,
+        ..Row::new("ctest", &[&["ctest"]])
     },
     Row {
         place: Place::Below {

@@ -36,7 +36,7 @@ fn each_runner_is_asked_by_its_own_option() {
         ),
         (
             "mocha 'test/**/*.js'",
-            "mocha --reporter R/reporter.cjs test/**/*.js",
+            "mocha --reporter R/mocha.cjs test/**/*.js",
         ),
         (
             "node --test",
@@ -46,9 +46,12 @@ fn each_runner_is_asked_by_its_own_option() {
         ("go test ./...", "go test -json ./..."),
         (
             "rspec spec",
-            "rspec --format progress --format json --out R/report spec",
+            "rspec --format progress --require R/selvedge_rspec.rb --format json --out R/report spec",
         ),
-        ("rspec -fd", "rspec --format json --out R/report -fd"),
+        (
+            "rspec -fd",
+            "rspec --require R/selvedge_rspec.rb --format json --out R/report -fd",
+        ),
         ("phpunit tests", "phpunit --log-junit R/report tests"),
         (
             "python3 -m unittest -v shop",
@@ -62,6 +65,10 @@ fn each_runner_is_asked_by_its_own_option() {
         (
             "dotnet test --no-build",
             "dotnet test --logger trx --results-directory R --no-build",
+        ),
+        (
+            "ctest --test-dir b",
+            "ctest --output-junit R/report --test-dir b",
         ),
         ("mvn -B verify", "mvn -B verify"),
         ("./gradlew test", "./gradlew test"),
@@ -124,6 +131,27 @@ fn what_is_not_plainly_a_runner_stays_as_it_is() {
     ];
     for line in lines {
         assert_eq!(asked(line), None, "{line}");
+    }
+}
+
+#[test]
+fn a_wrapper_is_started_with_variables_alone() {
+    let wrapped = |line: &str| {
+        let argv = to_argv(line);
+        let call = wrapper(&argv)?;
+        assert_eq!(call.argv(&argv, Path::new("R")), argv);
+        Some(call.variables(Path::new("R")))
+    };
+    for line in ["npm test", "make test", "cd sub && pytest", "mocha -R dot"] {
+        let variables = wrapped(line).unwrap();
+        let find = |name: &str| variables.iter().find(|it| it.0 == name).unwrap();
+        assert_eq!(find("SELVEDGE_REPORTS").1, "R");
+        let (_, value, join) = find("NODE_OPTIONS");
+        assert_eq!(value, "--require \"R/selvedge_node.cjs\"");
+        assert_eq!(*join, Join::After(' '));
+    }
+    for line in ["cargo test", "env A=1 cargo test", "./gradlew test"] {
+        assert!(wrapped(line).is_none(), "{line}");
     }
 }
 

@@ -10,6 +10,8 @@ import sys
 import unittest
 from xml.sax.saxutils import quoteattr
 
+import selvedge_probes
+
 # Its frames are none of the test's: unittest leaves them out of what it prints.
 __unittest = True
 
@@ -70,6 +72,7 @@ class Runner(unittest.TextTestRunner):
 
     def run(self, test):
         result = super().run(test)
+        selvedge_probes.run()
         write(result)
         return result
 

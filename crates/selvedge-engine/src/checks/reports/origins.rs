@@ -1,0 +1,67 @@
+//! Where the modules of a runner were loaded from. One that lies in the workspace is none of the runner's own.
+
+use std::path::{Component, Path};
+
+/// Folders of installed packages, which may lie in a workspace.
+const INSTALLED: [&str; 6] = [
+    "site-packages",
+    "dist-packages",
+    "node_modules",
+    ".venv",
+    ".tox",
+    ".nox",
+];
+/// How many modules are named.
+const NAMED: usize = 10;
+
+/// The modules of the workspace's own among those that are listed, a line for each: its name, a tab, its file.
+pub(super) fn replaced_modules(listed: &str, workspace: &Path) -> Vec<String> {
+    let mut replaced: Vec<String> = listed
+        .lines()
+        .filter_map(|line| describe(line, workspace))
+        .collect();
+    replaced.sort();
+    replaced.dedup();
+    replaced.truncate(NAMED);
+    replaced
+}
+
+fn describe(line: &str, workspace: &Path) -> Option<String> {
+    let (name, file) = line.split_once('\t')?;
+    if !name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
+    {
+        return None;
+    }
+    if file.is_empty() {
+        return Some(format!("{name} without a file"));
+    }
+    let within = Path::new(file).strip_prefix(workspace).ok()?;
+    let is_installed = within.components().any(|part| {
+        matches!(part, Component::Normal(folder) if INSTALLED.iter().any(|it| folder == *it))
+    });
+    (!is_installed).then(|| format!("{name} from {}", within.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_modules_of_the_workspace_s_own_are_replaced() {
+        let of = |listed: &str| replaced_modules(listed, Path::new("/w/shop"));
+        let listed = "pytest\t/usr/lib/python3/dist-packages/pytest/__init__.py\n\
+                      _pytest\t/w/shop/.venv/lib/site-packages/_pytest/__init__.py\n\
+                      unittest.case\t/w/shop/src/fake.py\nunittest.case\t/w/shop/src/fake.py\n\
+                      pluggy\t/w/shop2/pluggy.py\nunittest.mock\t\nno line\n x\t/w/shop/x.py\n";
+        assert_eq!(
+            of(listed),
+            [
+                "unittest.case from src/fake.py",
+                "unittest.mock without a file"
+            ]
+        );
+        assert_eq!(of(""), [""; 0]);
+    }
+}

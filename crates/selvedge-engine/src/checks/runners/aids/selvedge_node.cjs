@@ -1,0 +1,277 @@
+// Selvedge's, loaded before anything else into every process of Node: assertions that must fail, made with the
+// functions that the tests have used, and behind a wrapper a test runner's report.
+//
+// Each process that tests writes beside this file what became of those assertions. One that passes shows that what
+// the runner or its assertions say of the tests is worth nothing.
+
+'use strict';
+
+const assert = require('assert');
+const { spawnSync } = require('child_process');
+const { appendFileSync, realpathSync, writeFileSync } = require('fs');
+const Module = require('module');
+const { join } = require('path');
+const util = require('util');
+
+// Set behind a wrapper: where to write reports. What a runner starts itself reports nothing.
+const reports = process.env.SELVEDGE_REPORTS;
+const isolated = !process.execArgv.some((word) => /^--(experimental-)?test-isolation=none$/.test(word));
+const testing = process.env.NODE_TEST_CONTEXT !== undefined || !isolated;
+const nodeTest = ['test', 'it', 'describe', 'suite', 'before', 'after'].map((name) => [
+  name,
+  testing ? require('node:test')[name] : undefined,
+]);
+
+const nothing = () => {};
+
+/** Assertions that must throw, of Node's own module. */
+function* ofAssert() {
+  const loaded = Module.createRequire(join(process.cwd(), 'canary'));
+  yield ['another assert', () => { if (loaded('assert') === assert) throw new Error(); }];
+  for (const [kind, module] of [['assert', assert], ['assert.strict', assert.strict]]) {
+    const probes = {
+      ok: [false],
+      equal: [1, 2],
+      notEqual: [1, 1],
+      deepEqual: [{ a: 1 }, { a: 2 }],
+      notDeepEqual: [[1], [1]],
+      strictEqual: [1, 2],
+      notStrictEqual: [1, 1],
+      deepStrictEqual: [[1], [2]],
+      notDeepStrictEqual: [[1], [1]],
+      throws: [nothing],
+      doesNotThrow: [() => { throw new Error(); }],
+      match: ['a', /b/],
+      doesNotMatch: ['a', /a/],
+      ifError: [new Error()],
+      fail: [],
+    };
+    if (typeof module === 'function') yield [kind, () => module(false)];
+    for (const [name, values] of Object.entries(probes)) {
+      // Older releases have fewer.
+      if (module && module[name]) yield [`${kind}.${name}`, () => module[name](...values)];
+    }
+  }
+}
+
+/** What assertions are made of, each wrong where it does not throw. */
+function* ofLanguage() {
+  const fails = (holds) => () => { if (!holds()) throw new Error(); };
+  yield ['Object.is', fails(() => Object.is(1, 2))];
+  yield ['JSON.stringify', fails(() => JSON.stringify({ a: 1 }) === JSON.stringify({ a: 2 }))];
+  yield ['Array.prototype.every', fails(() => [1].every((item) => item === 2))];
+  yield ['Array.prototype.some', fails(() => [1].some((item) => item === 2))];
+  yield ['Array.prototype.includes', fails(() => [1].includes(2))];
+  yield ['util.isDeepStrictEqual', fails(() => util.isDeepStrictEqual([1], [2]))];
+  for (const [name, known] of nodeTest) {
+    if (known) yield [`node:test.${name}`, fails(() => require('node:test')[name] !== known)];
+  }
+}
+
+/** Assertions of `expect` as jest and vitest have it. */
+function* ofExpect(expect) {
+  const probes = {
+    toBe: [1, 2],
+    toEqual: [{ a: 1 }, { a: 2 }],
+    toStrictEqual: [[1], [2]],
+    toBeTruthy: [false],
+    toBeFalsy: [true],
+    toBeNull: [1],
+    toBeUndefined: [1],
+    toBeDefined: [undefined],
+    toBeNaN: [1],
+    toBeGreaterThan: [1, 2],
+    toBeGreaterThanOrEqual: [1, 2],
+    toBeLessThan: [2, 1],
+    toBeLessThanOrEqual: [2, 1],
+    toBeCloseTo: [1, 2],
+    toBeInstanceOf: [{}, Date],
+    toContain: [[1], 2],
+    toContainEqual: [[1], 2],
+    toHaveLength: [[1], 2],
+    toHaveProperty: [{}, 'a'],
+    toMatch: ['a', /b/],
+    toMatchObject: [{ a: 1 }, { a: 2 }],
+    toThrow: [nothing],
+  };
+  for (const [name, [value, ...values]] of Object.entries(probes)) {
+    yield [`expect.${name}`, () => expect(value)[name](...values)];
+  }
+  yield ['expect.not', () => expect(1).not.toBe(1)];
+}
+
+/** Assertions of chai. */
+function* ofChai({ assert, expect }) {
+  if (assert) {
+    yield ['chai.assert', () => assert(false)];
+    yield ['chai.assert.ok', () => assert.ok(false)];
+    yield ['chai.assert.equal', () => assert.equal(1, 2)];
+    yield ['chai.assert.strictEqual', () => assert.strictEqual(1, 2)];
+    yield ['chai.assert.deepEqual', () => assert.deepEqual([1], [2])];
+    yield ['chai.assert.throws', () => assert.throws(nothing)];
+  }
+  if (expect) {
+    yield ['chai.expect.equal', () => expect(1).to.equal(2)];
+    yield ['chai.expect.eql', () => expect([1]).to.eql([2])];
+    yield ['chai.expect.true', () => expect(false).to.be.true];
+    yield ['chai.expect.include', () => expect([1]).to.include(2)];
+    yield ['chai.expect.throw', () => expect(nothing).to.throw()];
+    yield ['chai.expect.not', () => expect(1).to.not.equal(1)];
+  }
+}
+
+/** Whether a module's file is that of a package's entry. */
+const isOf = (name) => (file) => file.includes(`/node_modules/${name}/`);
+
+function* probes({ expect, modules }) {
+  yield* ofAssert();
+  yield* ofLanguage();
+  if (typeof expect === 'function') yield* ofExpect(expect);
+  for (const [file, module] of modules) {
+    if (isOf('chai')(file) && module?.exports?.assert && module.exports.expect) yield* ofChai(module.exports);
+  }
+}
+
+const written = new Set();
+
+/** Tries them; `within` has the `expect` of the tests, their modules by file, and what other tests came to. */
+function canary(within = {}) {
+  const expect = within.expect ?? globalThis.expect ?? globalThis[Symbol.for('expect-global')];
+  const modules = within.modules ?? Object.entries(require.cache);
+  const outcomes = new Set(within.others);
+  for (const [name, probe] of probes({ expect, modules })) {
+    let outcome = 'failed';
+    try {
+      probe();
+      outcome = `passed ${name}`;
+    } catch {
+      // As it must.
+    }
+    if (!written.has(outcome)) outcomes.add(outcome);
+  }
+  for (const outcome of outcomes) written.add(outcome);
+  if (outcomes.size === 0) return;
+  try {
+    appendFileSync(join(__dirname, 'canary'), [...outcomes, ''].join('\n'));
+  } catch {
+    // The tests have left no files to write to: then nothing is known.
+  }
+}
+
+/** The report of this process, once it is known that it runs tests. */
+function begin(runner) {
+  delete process.env.SELVEDGE_REPORTS;
+  writeFileSync(join(reports, `started-${runner}-${process.pid}`), '');
+  return join(reports, `report-${runner}-${process.pid}`);
+}
+
+/** Replaces what modules export whose path fits, unless nothing comes of it. */
+function onLoad(pattern, replace) {
+  const load = Module._load;
+  const replaced = new Map();
+  Module._load = function (request, parent, isMain) {
+    const exports = load.apply(this, arguments);
+    if (exports === null || !['object', 'function'].includes(typeof exports)) return exports;
+    if (replaced.has(exports)) return replaced.get(exports);
+    if (!pattern.test(request)) return exports;
+    const other = replace(exports) ?? exports;
+    replaced.set(exports, other);
+    return other;
+  };
+}
+
+/** jest runs each file of tests by such a function, whose third argument is where the tests have run. */
+function afterEachFile(run) {
+  return async function (globalConfig, config, environment, runtime) {
+    const result = await run.apply(this, arguments);
+    try {
+      const expect = environment.global?.expect ?? runtime?.jestGlobals?.expect;
+      canary({ expect, modules: [...(runtime?._moduleRegistry ?? [])] });
+    } catch {
+      // Another jest than those known.
+    }
+    return result;
+  };
+}
+
+const program = process.argv[1] === undefined ? '' : real(process.argv[1]);
+function real(path) {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Whether the program is a package's, or one of its workers. */
+const isOfPackage = (pattern) => pattern.test(program);
+
+if (isOfPackage(/[\\/]jest(-[a-z]+)?[\\/]/)) {
+  onLoad(/[\\/]jest-(circus|jasmine2)[\\/].*(runner|jestAdapter|index)(\.js)?$/, (exports) => {
+    const run = exports?.default ?? exports;
+    if (typeof run !== 'function' || run.length < 4) return undefined;
+    const wrapped = afterEachFile(run);
+    return run === exports ? wrapped : { ...exports, __esModule: true, default: wrapped };
+  });
+}
+// vitest's workers are ended from outside; before that they send what became of the tests.
+if (process.send && isOfPackage(/[\\/](vitest|tinypool)[\\/]/)) {
+  const send = process.send;
+  process.send = function () {
+    if (globalThis[Symbol.for('expect-global')]) canary();
+    return send.apply(this, arguments);
+  };
+}
+if (testing) process.on('exit', () => canary());
+
+module.exports = { canary };
+
+const given = (...options) =>
+  process.argv.slice(2).some((word) => options.includes(word.split(/[=.]/)[0]));
+
+if (reports && isOfPackage(/[\\/]jest(-cli)?[\\/]bin[\\/]jest\.js$/)) {
+  const others = ['--json', '--outputFile', '--listTests', '--showConfig', '--version', '-v', '--help', '-h'];
+  if (!given(...others, '--watch', '--watchAll', '--init', '--clearCache')) {
+    process.argv.splice(2, 0, '--json', `--outputFile=${begin('jest')}`);
+  }
+} else if (reports && isOfPackage(/[\\/]vitest[\\/]vitest\.mjs$/)) {
+  const others = ['--outputFile', '--watch', '-w', '--version', '-v', '--help', '-h', '--ui', '--standalone'];
+  const [command = 'run'] = process.argv.slice(2).filter((word) => !word.startsWith('-'));
+  if (!given(...others) && !['bench', 'list', 'init', 'watch', 'dev'].includes(command)) {
+    const usual = given('--reporter') ? [] : ['--reporter=default'];
+    process.argv.splice(2, 0, ...usual, '--reporter=json', `--outputFile.json=${begin('vitest')}`);
+  }
+} else if (reports && isOfPackage(/[\\/]mocha[\\/](bin|lib[\\/]cli)[\\/]/)) {
+  try {
+    // The very mocha that runs. A project may name a reporter of its own in many places; ours only listens.
+    const loaded = Module.createRequire(program)('mocha');
+    const { prototype } = loaded.default ?? loaded;
+    const { run } = prototype;
+    prototype.run = function () {
+      const Reporter = this._reporter;
+      const report = begin('mocha');
+      this._reporter = function (runner, options) {
+        require('./mocha.cjs').listen(runner, report);
+        return new Reporter(runner, options);
+      };
+      return run.apply(this, arguments);
+    };
+  } catch {
+    // Another mocha than those known: it is read by what it prints.
+  }
+} else if (reports && process.execArgv.includes('--test')) {
+  const others = ['--test-reporter', '--test-reporter-destination', '--watch'];
+  if (!process.execArgv.some((word) => others.includes(word.split('=')[0]))) {
+    const file = begin('node-test');
+    const ours = [
+      '--test-reporter=spec',
+      '--test-reporter-destination=stdout',
+      `--test-reporter=${join(__dirname, 'node.mjs')}`,
+      `--test-reporter-destination=${file}`,
+    ];
+    const words = [...process.execArgv, ...ours, ...process.argv.slice(1)];
+    const { status, signal } = spawnSync(process.execPath, words, { stdio: 'inherit' });
+    if (signal) process.kill(process.pid, signal);
+    process.exit(status ?? 1);
+  }
+}

@@ -1,0 +1,169 @@
+"""Selvedge's: assertions that must fail, made with the functions that the tests have used.
+
+Each writes its outcome beside this file. One that passes shows that what the runner or its assertions say of the
+tests is worth nothing.
+"""
+
+import builtins
+import os
+import sys
+
+# What code has no honest reason to replace, and tests rely on.
+_PURE = (
+    "AssertionError Exception abs all any bool dict float hash int isinstance issubclass iter len list max min "
+    "next range repr reversed round set sorted str sum tuple type zip"
+).split()
+_BUILTINS = {name: getattr(builtins, name) for name in _PURE}
+_open = open
+
+
+def _nothing(*_):
+    return None
+
+
+# The methods of a test case, and arguments with which each must fail.
+_METHODS = (
+    ("fail", ()),
+    ("assertTrue", (False,)),
+    ("assertFalse", (True,)),
+    ("assertEqual", (1, 2)),
+    ("assertEqual", ("a", "b")),
+    ("assertEqual", ([1], [2])),
+    ("assertEqual", ({1: 1}, {1: 2})),
+    ("assertNotEqual", (1, 1)),
+    ("assertIs", (1, None)),
+    ("assertIsNot", (None, None)),
+    ("assertIsNone", (1,)),
+    ("assertIsNotNone", (None,)),
+    ("assertIn", (1, [])),
+    ("assertNotIn", (1, [1])),
+    ("assertIsInstance", (1, str)),
+    ("assertNotIsInstance", (1, int)),
+    ("assertGreater", (1, 2)),
+    ("assertGreaterEqual", (1, 2)),
+    ("assertLess", (2, 1)),
+    ("assertLessEqual", (2, 1)),
+    ("assertAlmostEqual", (1, 2)),
+    ("assertNotAlmostEqual", (1, 1)),
+    ("assertListEqual", ([1], [2])),
+    ("assertTupleEqual", ((1,), (2,))),
+    ("assertSetEqual", ({1}, {2})),
+    ("assertDictEqual", ({1: 1}, {1: 2})),
+    ("assertSequenceEqual", ([1], [2])),
+    ("assertMultiLineEqual", ("a", "b")),
+    ("assertCountEqual", ([1], [2])),
+    ("assertRegex", ("a", "b")),
+    ("assertNotRegex", ("a", "a")),
+    ("assertRaises", (ValueError, _nothing)),
+    ("assertRaisesRegex", (ValueError, "a", _nothing)),
+)
+
+
+def _test_case(method, arguments):
+    case = sys.modules["unittest"].TestCase
+
+    class Probe(case):
+        def runTest(self):
+            pass
+
+    getattr(Probe(), method)(*arguments)
+
+
+def _test_case_run():
+    """A test that fails, run as all others are."""
+    unittest = sys.modules["unittest"]
+
+    class Probe(unittest.TestCase):
+        def runTest(self):
+            raise AssertionError("this test must fail")
+
+    result = unittest.TestResult()
+    unittest.TestSuite([Probe()]).run(result)
+    if result.failures or result.errors:
+        raise AssertionError
+
+
+def _mock():
+    sys.modules["unittest.mock"].Mock().assert_called()
+
+
+def _raises():
+    with sys.modules["pytest"].raises(ValueError):
+        pass
+
+
+def _approx():
+    if not sys.modules["pytest"].approx(1) == 2:
+        raise AssertionError
+
+
+def _numpy(function, *arguments):
+    getattr(sys.modules["numpy.testing"], function)(*arguments)
+
+
+def _builtin(name):
+    if getattr(builtins, name) is _BUILTINS[name]:
+        raise AssertionError
+
+
+def _probes():
+    for name in _PURE:
+        yield "builtins", name, _builtin, (name,)
+    for method, arguments in _METHODS:
+        yield "unittest", method, _test_case, (method, arguments)
+    yield "unittest", "a test", _test_case_run, ()
+    yield "unittest.mock", "assert_called", _mock, ()
+    yield "pytest", "fail", lambda: sys.modules["pytest"].fail("it must"), ()
+    yield "pytest", "raises", _raises, ()
+    yield "pytest", "approx", _approx, ()
+    yield "numpy.testing", "assert_equal", _numpy, ("assert_equal", 1, 2)
+    yield "numpy.testing", "assert_array_equal", _numpy, ("assert_array_equal", [1], [2])
+    yield "numpy.testing", "assert_allclose", _numpy, ("assert_allclose", 1, 2)
+
+
+def _fails(probe, arguments):
+    try:
+        probe(*arguments)
+    except BaseException:
+        return True
+    return False
+
+
+# The modules by which tests are run, and assert.
+_MODULES = (
+    "pytest _pytest _pytest.runner _pytest.python _pytest.outcomes _pytest.python_api _pytest.assertion.rewrite pluggy "
+    "unittest unittest.case unittest.result unittest.runner unittest.suite unittest.mock numpy.testing"
+).split()
+
+
+def _add(name, lines):
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    text = "".join(line + "\n" for line in lines)
+    try:
+        with _open(place, "a") as file:
+            file.write(text)
+    except OSError:
+        # The tests have left no files to write to: then nothing is known.
+        pass
+
+
+def write(outcomes):
+    """Adds outcomes of tests that must fail."""
+    _add("canary", outcomes)
+
+
+def _origins():
+    for name in _MODULES:
+        if name in sys.modules:
+            yield "%s\t%s" % (name, getattr(sys.modules[name], "__file__", None) or "")
+
+
+def run():
+    """Tries what the tests have loaded; what they have not loaded, they have not used."""
+    passed = [
+        "passed %s.%s" % (module, name)
+        for module, name, probe, arguments in _probes()
+        if module in sys.modules and not _fails(probe, arguments)
+    ]
+    write(passed or ["failed"])
+    _add("origins", _origins())
