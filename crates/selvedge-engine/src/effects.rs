@@ -337,7 +337,7 @@ impl Site {
             task: run.spec.description.clone(),
             began: run.created_at,
             baseline: run.spec.steps().iter().enumerate().map(before).collect(),
-            known_failures: run.spec.known_failures,
+            known_failures: run.spec.known_failures.clone(),
             test_base: run.spec.test_base.clone(),
             allow: run.spec.allow.clone(),
             rerun_failed: run.spec.rerun_failed,

@@ -4,6 +4,7 @@ mod agents;
 mod attest;
 mod fleet;
 mod hub;
+mod known;
 mod look;
 mod reports;
 mod review;
@@ -23,6 +24,7 @@ pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 pub(crate) use hub::ServeArgs;
+pub(crate) use known::{KnownArgs, KnownFailuresArgs};
 pub(crate) use look::{StatsArgs, UiArgs};
 pub(crate) use reports::{Host, ReportArgs};
 pub(crate) use review::ReviewArgs;
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run the checks once on work done by anyone. Never retries.
     Verify(VerifyArgs),
+    /// List the tests that fail now, as known failures for `selvedge.toml` or a file.
+    KnownFailures(KnownFailuresArgs),
     /// Digest a tool's output from standard input: `cargo test 2>&1 | selvedge digest`.
     Digest(DigestArgs),
     /// List runs, the newest first.
@@ -190,6 +194,9 @@ pub(crate) struct VerifyArgs {
         requires_if("3", "since")
     )]
     pub(crate) tier: Option<u8>,
+    /// Tests that may fail.
+    #[command(flatten)]
+    pub(crate) known: KnownArgs,
     /// What the work was to do, for those who judge it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,

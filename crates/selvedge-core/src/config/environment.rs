@@ -22,8 +22,8 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_VERIFICATION_TIMEOUT", "verification.timeout"),
     ("SELVEDGE_VERIFICATION_BASELINE", "verification.baseline"),
     (
-        "SELVEDGE_VERIFICATION_KNOWN_FAILURES",
-        "verification.known_failures",
+        "SELVEDGE_VERIFICATION_KNOWN_FAILURES_FILE",
+        "verification.known_failures_file",
     ),
     ("SELVEDGE_VERIFICATION_TIER", "verification.tier"),
     ("SELVEDGE_JUDGING_VOTES", "judging.votes"),

@@ -36,6 +36,10 @@ pub struct Flags {
     pub verification_timeout: Option<String>,
     /// `--baseline auto|on|off`
     pub baseline: Option<String>,
+    /// `--known-failure ID`, in order; any at all replace the configured ones.
+    pub known_failures: Vec<String>,
+    /// `--known-failures FILE`, absolute.
+    pub known_failures_file: Option<String>,
     /// `--max-cost USD`
     pub max_cost: Option<f64>,
     /// `--max-tokens N`, of the whole run.
@@ -96,6 +100,11 @@ impl Layer {
         );
         set("--baseline", "verification.baseline", text(&flags.baseline));
         set(
+            "--known-failures",
+            "verification.known_failures_file",
+            text(&flags.known_failures_file),
+        );
+        set(
             "--max-cost",
             "budget.cost_usd",
             flags.max_cost.map(toml::Value::Float),
@@ -106,6 +115,11 @@ impl Layer {
         set("--strict-budget", "budget.strict", strict);
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
         set("--sandbox", "sandbox.backend", text(&flags.sandbox));
+        if !flags.known_failures.is_empty() {
+            let known = names("--known-failure", &flags.known_failures);
+            let key = Key::dotted("verification.known_failures");
+            layer.tree.set(&key, known);
+        }
         if !flags.judges.is_empty() {
             let judges = names("--judge", &flags.judges);
             layer.tree.set(&Key::dotted("judging.judges"), judges);

@@ -1,6 +1,7 @@
 //! From layers to the values in force.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -52,8 +53,10 @@ pub struct Resolved {
     pub tier3_enabled: bool,
     /// Whether the checks are run once before the agent begins.
     pub baseline: BaselineMode,
-    /// Whether a test that failed before may still fail.
+    /// Tests that may fail.
     pub known_failures: KnownFailures,
+    /// A file that lists more of them.
+    pub known_failures_file: Option<PathBuf>,
     /// Whether a check that failed is run again, to tell a flake from a failure.
     pub rerun_failed: bool,
     /// How the files that an attempt changed are held to parse; absent where they are not.
@@ -273,7 +276,10 @@ impl Resolved {
             tier2_enabled: config.judging.tier2_enabled,
             tier3_enabled: config.judging.tier3_enabled,
             baseline: config.verification.baseline,
-            known_failures: config.verification.known_failures,
+            known_failures: KnownFailures::new(config.verification.known_failures),
+            known_failures_file: Some(config.verification.known_failures_file)
+                .filter(|file| !file.is_empty())
+                .map(PathBuf::from),
             rerun_failed: config.verification.rerun_failed,
             syntax,
             tool_calls: config.verification.tool_calls,

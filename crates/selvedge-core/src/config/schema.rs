@@ -10,9 +10,7 @@ use super::agent::Agent;
 use super::check::Check;
 use super::values::{Dollars, HumanDuration, PerMillion, Retries, Share, Whole};
 use crate::guard::Policy;
-use crate::model::{
-    Backend, BaselineMode, BetweenAttempts, KnownFailures, OnExhausted, Profile, VoteMode,
-};
+use crate::model::{Backend, BaselineMode, BetweenAttempts, OnExhausted, Profile, VoteMode};
 use crate::price::Price;
 
 /// A `selvedge.toml`.
@@ -65,7 +63,8 @@ pub(super) struct Verification {
     pub(super) timeout: HumanDuration,
     pub(super) tier: Whole<1, 3>,
     pub(super) baseline: BaselineMode,
-    pub(super) known_failures: KnownFailures,
+    pub(super) known_failures: Vec<String>,
+    pub(super) known_failures_file: String,
     pub(super) rerun_failed: bool,
     pub(super) syntax: bool,
     pub(super) syntax_except: Vec<String>,

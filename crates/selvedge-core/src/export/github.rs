@@ -38,8 +38,8 @@ fn line(remark: &Remark) -> String {
         properties.extend(place.line.map(|line| format!("line={line}")));
         properties.extend(place.column.map(|column| format!("col={column}")));
     }
-    let excused = if remark.is_tolerated {
-        " (tolerated)"
+    let excused = if remark.is_known {
+        " (known failure)"
     } else {
         ""
     };

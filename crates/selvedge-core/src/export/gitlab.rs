@@ -37,8 +37,8 @@ pub fn gitlab(account: &Account<'_>, places: &Places<'_>) -> String {
         .zip(named)
         .map(|(remark, fingerprint)| {
             let place = remark.place.unwrap_or_else(|| places.anywhere());
-            let excused = if remark.is_tolerated {
-                " (tolerated)"
+            let excused = if remark.is_known {
+                " (known failure)"
             } else {
                 ""
             };

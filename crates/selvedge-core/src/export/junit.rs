@@ -113,10 +113,10 @@ fn session(told: &Told<'_>) -> Option<Case> {
 }
 
 fn checked(check: &CheckReport) -> Case {
-    let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
+    let is_known = check.status == CheckStatus::Pass && check.marks.preexisting;
     let (came, kind) = match check.status {
         CheckStatus::Pass if check.marks.missing => (Came::Skipped, "missing"),
-        CheckStatus::Pass if is_tolerated => (Came::Skipped, "tolerated"),
+        CheckStatus::Pass if is_known => (Came::Skipped, "known failure"),
         CheckStatus::Pass if check.marks.flaky => (Came::Flaky, "flaky"),
         CheckStatus::Pass => (Came::Pass, ""),
         CheckStatus::Skip => (Came::Skipped, "skipped"),
@@ -132,6 +132,8 @@ fn checked(check: &CheckReport) -> Case {
     };
     let tests = if check.marks.missing {
         &check.missing_tests
+    } else if is_known {
+        &check.known_tests
     } else {
         &check.preexisting_tests
     };

@@ -145,9 +145,9 @@ fn session(told: &Told<'_>) -> Option<String> {
 }
 
 fn checked(check: &CheckReport) -> String {
-    let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
+    let is_known = check.status == CheckStatus::Pass && check.marks.preexisting;
     let sign = match check.status {
-        CheckStatus::Pass if is_tolerated || check.marks.flaky || check.marks.missing => "⚠️",
+        CheckStatus::Pass if is_known || check.marks.flaky || check.marks.missing => "⚠️",
         CheckStatus::Pass => "✅",
         CheckStatus::Fail => "❌",
         CheckStatus::Timeout => "⌛",

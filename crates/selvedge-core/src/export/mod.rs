@@ -7,7 +7,7 @@
 //!
 //! Invariant: what is not verified is never green. It has a failure or an error in JUnit, and a
 //! result of level `error` (`warning` when nothing was checked) in every list of remarks. A failure
-//! that is tolerated is no pass: it is skipped in JUnit and suppressed in SARIF.
+//! that is known and excused is no pass: it is skipped in JUnit and suppressed in SARIF.
 
 mod account;
 mod fingerprint;

@@ -33,7 +33,7 @@ pub struct Remark {
     /// Where, if that is in the repository.
     pub place: Option<Place>,
     /// It fails, and the task excuses it.
-    pub is_tolerated: bool,
+    pub is_known: bool,
 }
 
 /// Longest title, in characters.
@@ -60,7 +60,7 @@ pub fn remarks(account: &Account<'_>, places: &Places<'_>) -> Vec<Remark> {
         title: "Selvedge".to_owned(),
         text: clean(deletion),
         place: None,
-        is_tolerated: false,
+        is_known: false,
     }));
     let is_said = remarks.iter().any(|remark| remark.level == Level::Error);
     if account.verdict.standing != Standing::Verified && !is_said {
@@ -83,7 +83,7 @@ pub(super) fn of_verdict(account: &Account<'_>) -> Remark {
         title: format!("Selvedge: {}", verdict.word),
         text: clean(&verdict.reason),
         place: None,
-        is_tolerated: false,
+        is_known: false,
     }
 }
 
@@ -93,17 +93,17 @@ fn is_of(check: &CheckReport, step: &Step) -> bool {
 
 /// What a check found; `name` says how a file is called in the repository.
 fn of_check(check: &CheckReport, name: &dyn Fn(&str) -> Option<String>) -> Vec<Remark> {
-    let is_tolerated = check.status == CheckStatus::Pass && check.marks.preexisting;
+    let is_known = check.status == CheckStatus::Pass && check.marks.preexisting;
     let level = match check.status {
         CheckStatus::Fail | CheckStatus::Timeout | CheckStatus::Error => Level::Error,
         CheckStatus::Pass if check.marks.missing => Level::Warning,
-        CheckStatus::Pass if is_tolerated => Level::Note,
+        CheckStatus::Pass if is_known => Level::Note,
         CheckStatus::Pass if check.marks.flaky => Level::Warning,
         CheckStatus::Pass | CheckStatus::Skip => return Vec::new(),
     };
     // What failed in a check that did not run is no failure of the work, and what failed in a flaky
     // one also passed.
-    let speaks = check.status.is_failure() || is_tolerated;
+    let speaks = check.status.is_failure() || is_known;
     let failures = if speaks { &check.failures[..] } else { &[] };
     let remark = |failure: &Failure, place: Option<Place>| Remark {
         level,
@@ -114,7 +114,7 @@ fn of_check(check: &CheckReport, name: &dyn Fn(&str) -> Option<String>) -> Vec<R
             _ => text(failure),
         },
         place,
-        is_tolerated,
+        is_known,
     };
     let mut remarks: Vec<Remark> = failures
         .iter()
@@ -127,7 +127,7 @@ fn of_check(check: &CheckReport, name: &dyn Fn(&str) -> Option<String>) -> Vec<R
             title: one_line(check.label(), TITLE),
             text: why(check),
             place: None,
-            is_tolerated,
+            is_known,
         });
     }
     remarks
@@ -206,7 +206,7 @@ fn of_finding(finding: &Finding, name: &dyn Fn(&str) -> Option<String>) -> Remar
         title: "guard".to_owned(),
         text: clean(&finding.what),
         place,
-        is_tolerated: false,
+        is_known: false,
     }
 }
 
@@ -222,7 +222,7 @@ fn of_gate(gate: &GateReport) -> Vec<Remark> {
         title: format!("tier {} {}", gate.tier, gate_result(gate)),
         text: clean(text),
         place: None,
-        is_tolerated: false,
+        is_known: false,
     };
     let issues = gate.judgements.iter().flat_map(|it| &it.issues);
     let mut remarks: Vec<Remark> = issues.map(|issue| said(issue)).collect();

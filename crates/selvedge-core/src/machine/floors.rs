@@ -209,7 +209,7 @@ pub(crate) fn ids(list: &TestIds) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A doc test's id holds the line it stands on.
-fn stable(id: &str) -> String {
+pub(super) fn stable(id: &str) -> String {
     match id.split_once(" (line ") {
         Some((name, rest)) => {
             let after = rest.split_once(')').map_or("", |(_, after)| after);

@@ -1,11 +1,12 @@
 //! A report completed with what only the run knows: what the baseline and the attempts before said
 //! of the same checks. What was observed is never improved on, but in two cases that the report then
 //! states: a check that passed on the same bytes when run again is flaky, and tests that failed
-//! before may be tolerated by the task's own wish.
+//! before may be known failures, which are excused.
 
 use std::collections::BTreeSet;
 
 use super::floors::{self, TestRegression};
+use super::known;
 use super::signature;
 use super::state::Run;
 use crate::guard::Action;
@@ -24,10 +25,7 @@ pub(super) fn complete(run: &Run, report: &mut Report) {
     for (index, check) in report.checks.iter_mut().enumerate() {
         let before = run.baseline_of(index, check.kind, &check.target);
         apply_reruns(run.baseline_passed(index, check.kind, &check.target), check);
-        if let Some(before) = before {
-            let spec = &run.spec;
-            hold_to(before, is_crossed, spec.known_failures, check);
-        }
+        hold_to(before, is_crossed, &run.spec.known_failures, check);
         if check.status.is_failure() && (passed_at(before) || passed_earlier(run, index, check)) {
             check.marks.regression = true;
         }
@@ -80,18 +78,16 @@ fn forget_unproven_fixes(report: &mut Report) {
 /// Completes a report by comparing it with the baseline, where there is one.
 pub fn compare(
     baseline: &[Option<&CheckReport>],
-    known_failures: KnownFailures,
+    known_failures: &KnownFailures,
     report: &mut Report,
 ) {
     let is_crossed = report.crossed.is_some();
     for (index, check) in report.checks.iter_mut().enumerate() {
         let same =
             |before: &&CheckReport| before.kind == check.kind && before.target == check.target;
-        let Some(before) = baseline.get(index).copied().flatten().filter(same) else {
-            continue;
-        };
+        let before = baseline.get(index).copied().flatten().filter(same);
         hold_to(before, is_crossed, known_failures, check);
-        check.marks.regression = check.status.is_failure() && passed_at(Some(before));
+        check.marks.regression = check.status.is_failure() && passed_at(before);
     }
     forget_unproven_fixes(report);
     forget_own_modules(report, |index, _| baseline.get(index).copied().flatten());
@@ -99,16 +95,18 @@ pub fn compare(
 }
 
 fn hold_to(
-    before: &CheckReport,
+    before: Option<&CheckReport>,
     is_crossed: bool,
-    known_failures: KnownFailures,
+    known_failures: &KnownFailures,
     check: &mut CheckReport,
 ) {
+    let Some(before) = before else {
+        known::excuse(known_failures, None, check);
+        return;
+    };
     hold_to_floor(before, check);
     mark_preexisting(before, check);
-    if known_failures == KnownFailures::Tolerate {
-        tolerate(before, check);
-    }
+    known::excuse(known_failures, Some(before), check);
     if !is_crossed {
         note_lost_tests(before, check);
     }
@@ -116,7 +114,8 @@ fn hold_to(
     check.marks.fixed = before.status.is_failure()
         && check.status == CheckStatus::Pass
         && !check.marks.flaky
-        && !check.marks.missing;
+        && !check.marks.missing
+        && check.known_tests.is_empty();
 }
 
 /// Gives a failed check the status that its reruns show: what passed on the same bytes is flaky.
@@ -239,23 +238,6 @@ fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
         && check.status.is_failure()
         && !check.marks.weakened
         && signature::is_within(check, before);
-}
-
-/// Excuses a check that fails by nothing but tests that failed before, each known by its id.
-fn tolerate(before: &CheckReport, check: &mut CheckReport) {
-    let Some(tests) = &check.tests else { return };
-    let by_tests_alone = check.marks.preexisting
-        && tests.complete
-        && tests.failed > 0
-        && has_comparable_failures(before, check);
-    if by_tests_alone {
-        let count = tests.failed;
-        check.status = CheckStatus::Pass;
-        check.reason = Some(format!(
-            "{count} known failures, tolerated as the task says"
-        ));
-        check.digest = None;
-    }
 }
 
 fn passed_at(before: Option<&CheckReport>) -> bool {

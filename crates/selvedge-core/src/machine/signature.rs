@@ -1,10 +1,13 @@
 //! Whether two reports say the same: by what fails, never by where a line number moved to or how
 //! long it took.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::message::message_kind;
 use super::state::{Attempt, Run};
 use crate::model::{CheckReport, Report, StepKind};
+use selvedge_digest::Failure;
 
 /// One thing that fails, without what changes from run to run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,7 +16,7 @@ struct Symptom<'a> {
     id: Option<&'a str>,
     file: Option<&'a str>,
     code: Option<&'a str>,
-    summary: &'a str,
+    summary: Cow<'a, str>,
 }
 
 /// The failing set of a report.
@@ -22,34 +25,43 @@ fn signature(report: &Report) -> BTreeSet<Symptom<'_>> {
         .checks
         .iter()
         .filter(|check| check.status.is_failure());
-    failing.flat_map(symptoms).collect()
+    // A test is known by its id, whatever it says this time.
+    failing
+        .flat_map(|check| symptoms(check, |_| Cow::Borrowed("")))
+        .collect()
 }
 
-/// What fails in one check: that it does, and each record of it.
-fn symptoms(check: &CheckReport) -> impl Iterator<Item = Symptom<'_>> {
+/// What fails in one check: that it does, and each record of it. `of_test` is what a record of a test says.
+fn symptoms<'a>(
+    check: &'a CheckReport,
+    of_test: impl Fn(&'a Failure) -> Cow<'a, str> + 'a,
+) -> impl Iterator<Item = Symptom<'a>> {
     let name = (StepKind::as_str(check.kind), check.target.as_str());
     let bare = Symptom {
         check: name,
         id: None,
         file: None,
         code: None,
-        summary: "",
+        summary: Cow::Borrowed(""),
     };
     let records = check.failures.iter().map(move |failure| Symptom {
         check: name,
         id: failure.id.as_deref(),
         file: failure.file.as_deref(),
         code: failure.code.as_deref(),
-        // A test is known by its id, whatever it says this time.
-        summary: failure.id.as_ref().map_or(&failure.summary, |_| ""),
+        summary: match failure.id {
+            Some(_) => of_test(failure),
+            None => Cow::Borrowed(&failure.summary),
+        },
     });
     std::iter::once(bare).chain(records)
 }
 
-/// Whether a check fails by nothing that did not fail before.
+/// Whether a check fails by nothing that did not fail before, each test with the same kind of message.
 pub(crate) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
-    let then: BTreeSet<Symptom<'_>> = symptoms(before).collect();
-    symptoms(check).all(|symptom| then.contains(&symptom))
+    let kind = |failure: &Failure| Cow::Owned(message_kind(failure));
+    let then: BTreeSet<Symptom<'_>> = symptoms(before, kind).collect();
+    symptoms(check, kind).all(|symptom| then.contains(&symptom))
 }
 
 /// Whether the last two reports show the same failures on the same tree. Without snapshots the

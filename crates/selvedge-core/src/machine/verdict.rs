@@ -5,6 +5,7 @@ use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
 use crate::model::{CheckReport, CheckStatus, GateReport, Outcome, Report, ReportStatus};
+use crate::words::counted;
 
 /// What the loop concludes from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,9 +133,7 @@ fn passed(report: &Report) -> String {
     };
     let marked = |mark: fn(&CheckReport) -> bool| report.checks.iter().filter(move |it| mark(it));
     let fixed: usize = report.checks.iter().map(|it| it.fixed_tests.len()).sum();
-    let tolerated: u64 = marked(|it| it.marks.preexisting)
-        .filter_map(|it| it.tests.as_ref().map(|tests| tests.failed))
-        .sum();
+    let known: usize = report.checks.iter().map(|it| it.known_tests.len()).sum();
     let flaky = marked(|it| it.marks.flaky).count();
     if fixed > 0 {
         text += &format!(
@@ -142,8 +141,8 @@ fn passed(report: &Report) -> String {
             if fixed == 1 { "" } else { "s" }
         );
     }
-    if tolerated > 0 {
-        text += &format!(", {tolerated} known failures tolerated");
+    if known > 0 {
+        text += &format!(", {} excused", counted(known as u64, "known failure"));
     }
     let put_back = report
         .guard

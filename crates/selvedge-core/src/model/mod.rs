@@ -10,6 +10,7 @@ mod environment;
 mod event;
 mod gate;
 mod ids;
+mod known;
 mod money;
 mod outcome;
 mod plan;
@@ -32,6 +33,7 @@ pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};
 pub use gate::{GateReport, Judgement, Judging};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
+pub use known::KnownFailures;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use plan::{PlanResult, PlanSpec, PlannedSubtask, SubtaskEnd, SubtaskResult};
@@ -46,8 +48,8 @@ pub use review::{ReviewRecord, ReviewTarget, StaleReview};
 pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use spec::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, KnownFailures, OnExhausted, PartOf, RunSpec,
-    SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, PartOf, RunSpec, SessionLimits,
+    SyntaxRules, VerificationPlan, VoteMode,
 };
 pub use task::{
     BeginsFrom, ComplexityTier, Deliver, LeftTree, RoutingDecision, Step, StepKind, Subtask, Task,

@@ -176,6 +176,12 @@ pub struct CheckReport {
     /// `unittest.case from src/fake.py`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced_modules: Vec<String>,
+    /// Known failures that are excused; a check without test ids by its label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_tests: Vec<String>,
+    /// Known failures that are not excused, because the attempt changed their files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched_tests: Vec<String>,
 }
 
 impl CheckReport {
@@ -203,6 +209,8 @@ impl CheckReport {
             preexisting_tests: Vec::new(),
             missing_tests: Vec::new(),
             replaced_modules: Vec::new(),
+            known_tests: Vec::new(),
+            touched_tests: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use super::agent::AgentKind;
 use super::environment::EnvironmentSpec;
 use super::gate::Judging;
 use super::ids::{RunId, TaskId, TreeId};
+use super::known::KnownFailures;
 use super::money::MicroUsd;
 use super::sandbox::SandboxSpec;
 use super::task::Step;
@@ -159,17 +160,6 @@ pub enum VoteMode {
     Executions,
 }
 
-/// What becomes of tests that failed before the agent began and still do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KnownFailures {
-    /// They block like any other: an agent that did nothing must never pass.
-    #[default]
-    Block,
-    /// The very same tests are excused, and the verdict says how many.
-    Tolerate,
-}
-
 /// What verification consists of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "mode")]
@@ -245,7 +235,7 @@ pub struct RunSpec {
     /// Whether the checks are run once before the agent begins.
     #[serde(default)]
     pub baseline: bool,
-    /// Whether a test that failed before may still fail.
+    /// Tests that may fail.
     #[serde(default)]
     pub known_failures: KnownFailures,
     /// Whether a check that failed is run again, to tell a flake from a failure.

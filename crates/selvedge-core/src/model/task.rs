@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{TaskId, TreeId};
-use super::spec::{Budget, KnownFailures};
+use super::known::KnownFailures;
+use super::spec::Budget;
 
 /// What kind of thing must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -255,7 +256,7 @@ pub struct Task {
     /// Time for every verification run, afresh, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_timeout_ms: Option<u64>,
-    /// Whether a test that failed before may still fail: `block` or `tolerate`.
+    /// Tests that may fail, by their ids, in place of those that the settings list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_failures: Option<KnownFailures>,
     /// Globs of protected files that this task may change.

@@ -51,7 +51,7 @@ fn spec() -> RunSpec {
         between_attempts: BetweenAttempts::Keep,
         on_exhausted: OnExhausted::Best,
         baseline: false,
-        known_failures: KnownFailures::Block,
+        known_failures: KnownFailures::default(),
         rerun_failed: true,
         syntax: None,
         tool_calls: true,

@@ -12,13 +12,15 @@ use selvedge_core::crossing::{
     conclude, find_crossed_files, may_refer, next_run, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
-use selvedge_core::model::{CheckReport, CrossedReport, Step, TreeId};
+use selvedge_core::machine::excuse;
+use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, Step, TreeId};
 use selvedge_core::words::counted;
 use selvedge_syntax::{SplitTests, split_tests};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::forget_bytecode;
 use super::installed::Installed;
+use super::known::mark_touched;
 use super::look::{Numbered, Place};
 use super::reruns::Reruns;
 use super::tier1::records;
@@ -35,6 +37,8 @@ pub(super) struct Crossing<'a> {
     pub(super) steps: &'a [Step],
     /// The baseline's report of each step, where there is one.
     pub(super) baseline: &'a [Option<CheckReport>],
+    /// Tests that may fail.
+    pub(super) known_failures: &'a KnownFailures,
     /// Time for each run.
     pub(super) limit: Duration,
     pub(super) rerun_failed: bool,
@@ -136,6 +140,11 @@ impl Crossing<'_> {
                 ..self.trees.trees.clone()
             };
             self.run_failed_again(&place, &trees, &mut checks).await?;
+        }
+        mark_touched(self.known_failures, Some(self.trees.trees), &mut checks).await?;
+        for (index, check) in checks.iter_mut().enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            excuse(self.known_failures, before, check);
         }
         Ok(checks)
     }

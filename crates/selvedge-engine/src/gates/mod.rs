@@ -9,6 +9,7 @@ mod crossing;
 mod guard;
 mod installed;
 mod judge;
+mod known;
 mod look;
 mod remembered;
 mod reruns;

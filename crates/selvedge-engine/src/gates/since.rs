@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ignore::WalkBuilder;
 use selvedge_core::guard::{Action, Finding, Protection, Strength};
-use selvedge_core::model::{Baseline, CheckReport, CrossedReport, Step, TreeId};
+use selvedge_core::model::{Baseline, CheckReport, CrossedReport, KnownFailures, Step, TreeId};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -102,6 +102,7 @@ impl Since {
         steps: &[Step],
         limit: Duration,
         baseline: &Baseline,
+        known_failures: &KnownFailures,
         delivered: &[CheckReport],
         supervisor: &Supervisor,
         progress: &dyn Progress,
@@ -120,6 +121,7 @@ impl Since {
             place: &self.place(outputs, supervisor),
             steps,
             baseline: &baseline,
+            known_failures,
             limit,
             rerun_failed: true,
             // All of it was compiled here, from the revision's files.

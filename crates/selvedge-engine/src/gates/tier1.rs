@@ -24,6 +24,7 @@ use super::calls;
 use super::changed::Changed;
 use super::crossing::{CrossedTrees, Crossing};
 use super::guard::{diagnostics, guard};
+use super::known::mark_touched;
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
 use super::trees::{Trees, settle};
@@ -79,7 +80,7 @@ pub struct Verification {
     pub test_base: Option<TreeId>,
     /// Globs of files that the task may change.
     pub allow: Vec<String>,
-    /// What is known to fail, and may.
+    /// Tests that may fail.
     pub known_failures: KnownFailures,
     /// Whether a check that failed is run again, to tell a flake from a failure.
     pub rerun_failed: bool,
@@ -164,6 +165,8 @@ async fn run_checks(
             .run_failed_again(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
+    let changes = trees.as_ref().or(verification.since.as_ref());
+    mark_touched(&verification.known_failures, changes, &mut checks).await?;
     let summary = ReportSummary::of(&checks);
     let status = status(&checks, summary, out_of_time);
     let mut report = Report {
@@ -276,6 +279,7 @@ impl Verification {
             place,
             steps,
             baseline: &self.baseline,
+            known_failures: &self.known_failures,
             limit: self.limit,
             rerun_failed: self.rerun_failed,
             began: self.began.as_second(),
@@ -293,7 +297,7 @@ impl Verification {
             apply_reruns(before.and_then(passed), check);
         }
         let known: Vec<Option<&CheckReport>> = self.baseline.iter().map(Option::as_ref).collect();
-        compare(&known, self.known_failures, &mut completed);
+        compare(&known, &self.known_failures, &mut completed);
         completed.status == ReportStatus::Pass
     }
 

@@ -173,7 +173,7 @@ pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> S
         attempt: report.map(|report| report.run_number),
         attempts: run.attempts.len(),
         baseline: baseline.map(|it| it.checks.iter().map(|check| check.status).collect()),
-        known_failures: spec.known_failures,
+        known_failures: spec.known_failures.clone(),
         unchanged: run.is_unchanged(),
         deleted_unkept: run.deleted_unkept().cloned(),
         froze_with: spec.selvedge_version.clone(),

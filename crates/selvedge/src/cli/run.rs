@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use selvedge_core::config::Flags;
 
+use super::known::KnownArgs;
 use super::reports::ReportArgs;
 use crate::fleet::HubArgs;
 use crate::output::Format;
@@ -67,6 +68,9 @@ pub(crate) struct RunArgs {
     /// a check said of a tree is remembered for the next run.
     #[arg(long, value_name = "WHEN")]
     pub(crate) baseline: Option<String>,
+    /// Tests that may fail.
+    #[command(flatten)]
+    pub(crate) known: KnownArgs,
     /// Cap on the cost of the whole run.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
@@ -138,6 +142,8 @@ impl RunArgs {
             timeout: self.timeout.clone(),
             verification_timeout: self.verification_timeout.clone(),
             baseline: self.baseline.clone(),
+            known_failures: self.known.known_failures.clone(),
+            known_failures_file: self.known.file(),
             max_cost: self.max_cost,
             max_tokens: self.max_tokens,
             max_wall: self.max_wall.clone(),

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::model::{EnvironmentSpec, SandboxSpec, VerificationPlan, exit_code};
+use selvedge_core::model::{
+    EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
+};
 
 use super::once::{Checks, once, runtime};
 use super::{directory, environment, settings};
@@ -64,6 +66,7 @@ async fn try_once(
     let checks = Checks {
         plan,
         dir: dir.to_owned(),
+        known_failures: KnownFailures::default(),
         limit,
         sandbox: sandbox.clone(),
         environment: environment.clone(),

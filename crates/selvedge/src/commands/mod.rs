@@ -12,6 +12,7 @@ mod gc;
 mod hook;
 mod hub;
 mod init;
+mod known;
 mod list;
 mod man;
 mod mcp;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command) -> Result<u8, CliError> {
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::KnownFailures(args) => known::run(&args),
         Command::Digest(args) => digest::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
+use selvedge_core::machine::compare;
 use selvedge_core::model::{
     EnvironmentSpec, KnownFailures, Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp,
     VerificationPlan,
@@ -32,6 +33,8 @@ pub(super) struct Checks {
     pub(super) plan: VerificationPlan,
     /// Where.
     pub(super) dir: PathBuf,
+    /// Tests that may fail.
+    pub(super) known_failures: KnownFailures,
     /// Within this time.
     pub(super) limit: Duration,
     /// Behind these walls.
@@ -55,11 +58,13 @@ pub(super) fn checks_of(
     }
     let in_git = is_in_git(&Home::find(environment)?, &dir)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, in_git);
+    let known_failures = freeze::known_failures(&Task::default(), &settings, &dir)?.known;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
     let (sandbox, environment) = (settings.sandbox, settings.environment);
     Ok(Some(plan.map(|plan| Checks {
         plan,
         dir,
+        known_failures,
         limit,
         sandbox,
         environment,
@@ -117,7 +122,7 @@ async fn carry_out(
         task: String::new(),
         began: Timestamp::now(),
         baseline: Vec::new(),
-        known_failures: KnownFailures::default(),
+        known_failures: checks.known_failures.clone(),
         test_base: None,
         allow: Vec::new(),
         rerun_failed: false,
@@ -128,6 +133,10 @@ async fn carry_out(
     let verified = verify(&verification, &Redacted::new(progress, redactor), cancelled).await;
     verification.supervisor.retire().await;
     let mut report = verified.map_err(CliError::infrastructure)?;
+    if verification.since.is_none() && !checks.known_failures.ids().is_empty() {
+        // Nothing is known of an earlier time.
+        compare(&[], &checks.known_failures, &mut report);
+    }
     report = redactor.record(report).map_err(CliError::infrastructure)?;
     // The outputs go with this function, so nothing may point at them.
     report

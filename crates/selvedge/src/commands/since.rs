@@ -41,7 +41,7 @@ impl Before {
         since: &Since,
         trees: &Trees,
         settings: &Resolved,
-        plan: &VerificationPlan,
+        (plan, known_failures): (&VerificationPlan, &KnownFailures),
         (limit, home): (Duration, &Home),
         progress: &dyn Progress,
     ) -> Result<Self, CliError> {
@@ -66,7 +66,7 @@ impl Before {
         Ok(Self {
             guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
             baseline,
-            known_failures: settings.known_failures,
+            known_failures: known_failures.clone(),
         })
     }
 
@@ -88,7 +88,7 @@ impl Before {
         report.guard = Some(self.guard);
         let before: Vec<_> = self.baseline.checks.iter().map(Some).collect();
         let mut preview = report.clone();
-        compare(&before, self.known_failures, &mut preview);
+        compare(&before, &self.known_failures, &mut preview);
         if let VerificationPlan::Steps { steps } = plan
             && preview.status == ReportStatus::Pass
         {
@@ -100,6 +100,7 @@ impl Before {
                     steps,
                     limit,
                     &self.baseline,
+                    &self.known_failures,
                     &report.checks,
                     &supervisor,
                     progress,
@@ -109,7 +110,7 @@ impl Before {
             supervisor.retire().await;
             report.crossed = crossed.map_err(CliError::infrastructure)?.map(Box::new);
         }
-        compare(&before, self.known_failures, report);
+        compare(&before, &self.known_failures, report);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use super::asked::Asked;
 use super::once::{Checks, once_since, runtime};
 use super::run::is_in_git;
 use super::since::{Before, check_out};
-use super::{directory, environment, output, settings, workspace};
+use super::{directory, environment, notice, output, settings, workspace};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
 use crate::freeze;
@@ -37,6 +37,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         verification_timeout: args.verification_timeout.clone(),
         sandbox: args.sandbox.clone(),
         check_env: args.check_env.clone(),
+        known_failures: args.known.known_failures.clone(),
+        known_failures_file: args.known.file(),
         ..Flags::default()
     };
     let now = settings(&dir, &flags, &environment)?;
@@ -54,6 +56,13 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     };
     let home = Home::find(&environment)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
+    let rules = since.as_ref().map_or(dir.as_path(), |since| since.dir());
+    let task = Task {
+        description: args.task.clone().unwrap_or_default(),
+        ..Task::default()
+    };
+    let known_failures = freeze::known_failures(&task, &settings, rules)?;
+    known_failures.notice.iter().for_each(|text| notice(text));
     let steps = match &plan {
         VerificationPlan::Steps { steps } => steps.clone(),
         VerificationPlan::Skip | VerificationPlan::AutoPass => Vec::new(),
@@ -71,6 +80,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let checks = Checks {
         plan,
         dir,
+        known_failures: known_failures.known,
         limit,
         sandbox: settings.sandbox.clone(),
         environment: settings.environment.clone(),
@@ -84,7 +94,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
                     since,
                     trees,
                     &settings,
-                    &checks.plan,
+                    (&checks.plan, &checks.known_failures),
                     (limit, &home),
                     progress,
                 )

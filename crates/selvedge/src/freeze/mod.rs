@@ -3,6 +3,7 @@
 //! is made of several runs, a plan or a contest, lies beside.
 
 mod budgets;
+mod known;
 mod several;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use crate::error::CliError;
 use crate::judges::{judging, who_judges};
 use crate::secrets;
 
+pub(crate) use known::known_failures;
 pub(crate) use several::{contest, plan};
 
 /// What is to be frozen, and what the person should know before it begins.
@@ -70,6 +72,8 @@ pub(crate) fn task(
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     Protection::new(&settings.protect, &allow).map_err(CliError::usage)?;
     let limits = limits(settings, &agent);
+    let known = known_failures(task, settings, dir)?;
+    notices.extend(known.notice);
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
@@ -77,7 +81,7 @@ pub(crate) fn task(
         tool_calls: settings.tool_calls,
         protect: settings.protect.clone(),
         allow,
-        known_failures: task.known_failures.unwrap_or(settings.known_failures),
+        known_failures: known.known,
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         part_of: None,
         test_base: None,

@@ -61,25 +61,96 @@ fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
     let out = run_json(&env, &idle, &runner, &["--retries", "0"]);
     out.assert_code(1);
     assert_eq!(check(&out)["preexisting"], true);
+}
 
-    // Unless the task says that the very same tests may fail.
-    let task = format!(
-        r#"{{"description": "x", "known_failures": "tolerate",
-            "verification_steps": [{{"type": "test_passes", "target": "{runner}"}}]}}"#
-    );
-    let run = [
-        "run",
-        "--file",
-        "-",
-        "--agent-cmd",
-        &idle,
-        "--format",
-        "json",
-    ];
-    let out = env.selvedge(run).stdin(task).run();
+#[test]
+fn known_failures_are_excused_unless_task_or_change_is_about_them() {
+    let (env, runner) = tested("adds ok\nold::tests::greets FAILED\n");
+    env.write("src/old.rs", "// old\n");
+    env.write("src/new.rs", "// new\n");
+    env.commit("Sources");
+    let run = |description: &str, work: &str, known: serde_json::Value| {
+        let task = serde_json::json!({
+            "description": description,
+            "known_failures": known,
+            "max_verification_retries": 0,
+            "verification_steps": [{"type": "test_passes", "target": runner}],
+        });
+        let agent = agent(&env, work);
+        let run = [
+            "run",
+            "--file",
+            "-",
+            "--agent-cmd",
+            &agent,
+            "--format",
+            "json",
+        ];
+        env.selvedge(run).stdin(task.to_string()).run()
+    };
+    let listed = serde_json::json!(["old::tests::greets"]);
+    let elsewhere = "echo $RANDOM >> src/new.rs";
+
+    let out = run("add a feature", elsewhere, listed.clone());
     out.assert_code(0);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("1 known failures tolerated"), "{reason}");
+    assert!(reason.contains("1 known failure excused"), "{reason}");
+    assert_eq!(check(&out)["known_tests"], listed);
+    assert_eq!(check(&out)["fixed"], false);
+
+    let out = run("greets says the wrong thing", elsewhere, listed.clone());
+    out.assert_code(1);
+    assert!(
+        out.stderr.contains("the task is about them"),
+        "{}",
+        out.stderr
+    );
+    let out = run(
+        "add a feature",
+        "echo $RANDOM >> src/old.rs",
+        listed.clone(),
+    );
+    out.assert_code(1);
+    assert_eq!(check(&out)["touched_tests"], listed);
+    for other in [serde_json::json!(["adds"]), "tolerate".into()] {
+        run("add a feature", elsewhere, other).assert_code(1);
+    }
+    let breaks = "printf 'adds FAILED\\nold::tests::greets FAILED\\n' > tests";
+    let both = serde_json::json!(["adds", "old::tests::greets"]);
+    run("add a feature", breaks, both).assert_code(1);
+}
+
+#[test]
+fn known_failures_are_listed_by_a_command_and_read_from_its_file() {
+    let (env, runner) = tested("adds ok\ngreets FAILED\n");
+    let settings = format!(
+        "verification.known_failures_file = \"known.txt\"\n[[checks]]\ntype = \"test_passes\"\nrun = \"{runner}\"\n\
+         [[checks]]\nname = \"lint\"\nrun = \"grep -q good out\"\n"
+    );
+    env.write("selvedge.toml", &settings);
+    let out = env.selvedge(["known-failures"]).run();
+    out.assert_code(0);
+    assert_eq!(out.stdout, format!("# {runner}\ngreets\nlint\n"));
+
+    env.selvedge(["verify"]).run().assert_code(2);
+    let write = ["known-failures", "--output", "known.txt"];
+    env.selvedge(write).run().assert_code(0);
+    env.commit("Known failures");
+    // A check without test ids needs a message that was the same before.
+    env.selvedge(["verify"]).run().assert_code(1);
+    env.write("out", "good\n");
+    env.selvedge(["verify"]).run().assert_code(0);
+    let agent = agent(&env, "echo x > new");
+    let run = ["run", "add a feature", "--agent-cmd", &agent];
+    env.selvedge(run).run().assert_code(0);
+    let strict = [
+        "verify",
+        "--known-failure",
+        "adds",
+        "--known-failures",
+        "/dev/null",
+    ];
+    env.selvedge(strict).run().assert_code(2);
 }
 
 #[test]

@@ -62,6 +62,8 @@ fn every_flag_arrives() {
         timeout: Some("1h30m".to_owned()),
         verification_timeout: Some("500ms".to_owned()),
         baseline: Some("on".into()),
+        known_failures: vec!["a::b".to_owned()],
+        known_failures_file: Some("/known".to_owned()),
         max_cost: Some(2.5),
         max_tokens: Some(9),
         max_wall: Some("2h".into()),
@@ -100,6 +102,11 @@ fn every_flag_arrives() {
     assert!(resolved.strict_budget);
     assert_eq!(resolved.environment.checks, ["DATABASE_URL"]);
     assert_eq!(resolved.limits.max_turns, Some(7));
+    assert_eq!(resolved.known_failures.ids(), ["a::b"]);
+    assert_eq!(
+        resolved.known_failures_file.as_deref(),
+        Some("/known".as_ref())
+    );
 }
 
 #[test]

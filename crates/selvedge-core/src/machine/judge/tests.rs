@@ -28,9 +28,9 @@ fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
 }
 
 /// A run whose start is kept, with this baseline.
-fn run(before: CheckReport, known_failures: KnownFailures) -> Run {
+fn run(before: CheckReport, known_failures: &[&str]) -> Run {
     let mut spec = spec(&World::default());
-    spec.known_failures = known_failures;
+    spec.known_failures = KnownFailures::new(known_failures.iter().map(|&id| id.to_owned()));
     let baseline = Baseline {
         checks: vec![before],
         cached: 0,
@@ -71,7 +71,7 @@ use CheckStatus::{Fail, Pass};
 
 #[test]
 fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
-    let run = run(check(Fail, &["a"], &["b", "c"]), KnownFailures::Block);
+    let run = run(check(Fail, &["a"], &["b", "c"]), &[]);
     let report = judged(&run, check(Pass, &["a", "b", "c"], &[]));
     assert_eq!(report.status, ReportStatus::Pass);
     assert!(report.checks[0].marks.fixed);
@@ -99,7 +99,7 @@ fn tests_that_were_read_in_different_modes_are_not_compared() {
         check
     };
     let before = read("verbose", check(Fail, &["t.py::a"], &["t.py::b", "c"]));
-    let run = run(before, KnownFailures::Block);
+    let run = run(before, &[]);
     let compare = |mode: &str| {
         let now = read(mode, check(Fail, &["t.py::a", "t.py::b"], &["c"]));
         let check = judged(&run, now).checks.remove(0);
@@ -116,37 +116,93 @@ fn tests_that_were_read_in_different_modes_are_not_compared() {
     assert!(check.fixed_tests.is_empty() && check.marks.fixed);
 }
 
-#[test]
-fn known_failures_are_tolerated_by_their_ids_alone() {
-    let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Tolerate);
-    let failure = |id: &str| selvedge_digest::Failure {
-        id: Some(id.into()),
+/// A check whose failed tests say what their summaries are.
+fn failing(passed: &[&str], failed: &[(&str, &str)]) -> CheckReport {
+    let ids: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
+    let failure = |(id, summary): &(&str, &str)| selvedge_digest::Failure {
+        id: Some((*id).to_owned()),
+        summary: (*summary).to_owned(),
         ..selvedge_digest::Failure::default()
     };
-    let same = CheckReport {
-        failures: vec![failure("b")],
-        ..check(Fail, &["a"], &["b"])
+    CheckReport {
+        failures: failed.iter().map(failure).collect(),
+        ..check(Fail, passed, &ids)
+    }
+}
+
+#[test]
+fn known_failures_are_excused_where_they_fail_as_before() {
+    let before = failing(&["a"], &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")]);
+    let run = run(before, &["b", "c", "d", "a"]);
+    let excused = |now: CheckReport| {
+        let mut report = judged(&run, now);
+        let check = report.checks.remove(0);
+        (report.status, check.known_tests, check.marks.fixed)
     };
+    let ids = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
+    let same = failing(&["a"], &[("b", "assert 7 == 3"), ("c", "KeyError: 'x'")]);
     assert_eq!(
-        judged(&run, same.clone()).status,
-        ReportStatus::Fail,
-        "not told of before"
+        excused(same.clone()),
+        (ReportStatus::Pass, ids(&["b", "c"]), false)
     );
-    let mut run = run;
-    let mut baseline = (**run.baseline.as_ref().unwrap()).clone();
-    baseline.checks[0].failures = vec![failure("b")];
-    run.baseline = Some(baseline.into());
-    assert_eq!(judged(&run, same).status, ReportStatus::Pass);
-    let other = CheckReport {
-        failures: vec![failure("a")],
-        ..check(Fail, &["b"], &["a"])
+    let other_error = failing(&["a"], &[("b", "NameError: q"), ("c", "KeyError: 'x'")]);
+    assert_eq!(
+        excused(other_error),
+        (ReportStatus::Fail, ids(&["c"]), false)
+    );
+    let passed_before = failing(&["c"], &[("b", "assert 0 == 3"), ("a", "assert 0 == 3")]);
+    assert_eq!(
+        excused(passed_before),
+        (ReportStatus::Fail, ids(&["b"]), false)
+    );
+    let unlisted = failing(
+        &["a", "c"],
+        &[("b", "assert 0 == 3"), ("e", "assert 0 == 3")],
+    );
+    assert_eq!(excused(unlisted), (ReportStatus::Fail, ids(&["b"]), false));
+    let touched = CheckReport {
+        touched_tests: ids(&["b"]),
+        ..same.clone()
     };
-    assert_eq!(judged(&run, other).status, ReportStatus::Fail);
+    assert_eq!(excused(touched), (ReportStatus::Fail, ids(&["c"]), false));
+    let mut beside = same;
+    beside.failures.push(selvedge_digest::Failure {
+        summary: "coverage is below 90 %".to_owned(),
+        ..selvedge_digest::Failure::default()
+    });
+    assert_eq!(
+        excused(beside),
+        (ReportStatus::Fail, ids(&["b", "c"]), false)
+    );
+}
+
+#[test]
+fn known_check_without_test_ids_fails_with_the_same_message() {
+    let lint = |summary: &str| CheckReport {
+        failures: vec![selvedge_digest::Failure {
+            summary: summary.to_owned(),
+            ..selvedge_digest::Failure::default()
+        }],
+        ..CheckReport::new(&Step::new(StepKind::Command, "lint"), Fail)
+    };
+    let run = run(lint("unused import"), &["lint"]);
+    let same = judged(&run, lint("unused import"));
+    assert_eq!(same.status, ReportStatus::Pass);
+    assert_eq!(same.checks[0].known_tests, ["lint"]);
+    assert_eq!(
+        judged(&run, lint("unused variable")).status,
+        ReportStatus::Fail
+    );
+    let silent = CheckReport {
+        failures: Vec::new(),
+        ..lint("")
+    };
+    assert_eq!(judged(&run, silent).status, ReportStatus::Fail);
 }
 
 #[test]
 fn missing_tests_leave_the_pass_to_a_person() {
-    let run = run(check(Pass, &["a", "b"], &[]), KnownFailures::Block);
+    let run = run(check(Pass, &["a", "b"], &[]), &[]);
     let report = judged(&run, check(Pass, &["a"], &[]));
     assert_eq!(report.status, ReportStatus::Pass);
     assert_eq!(report.checks[0].missing_tests, ["b"]);
@@ -159,10 +215,10 @@ fn missing_tests_leave_the_pass_to_a_person() {
 #[test]
 fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contradiction() {
     let inner = |failed: &[&str]| check(Pass, &["a"], failed);
-    let before = run(inner(&["inner"]), KnownFailures::Block);
+    let before = run(inner(&["inner"]), &[]);
     let same = judged(&before, inner(&["inner"]));
     assert_eq!(same.status, ReportStatus::Pass);
-    let clean = run(inner(&[]), KnownFailures::Block);
+    let clean = run(inner(&[]), &[]);
     assert_eq!(judged(&clean, inner(&["b"])).status, ReportStatus::Fail);
 }
 
@@ -173,7 +229,7 @@ fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
         ..check(Pass, &["a"], &[])
     };
     let (own, planted) = ("pluggy from src/pluggy.py", "unittest from fake.py");
-    let run = run(from(&[own]), KnownFailures::Block);
+    let run = run(from(&[own]), &[]);
     assert_eq!(judged(&run, from(&[own])).review_reason(), None);
     let report = judged(&run, from(&[own, planted]));
     assert_eq!(report.status, ReportStatus::Pass);
@@ -185,23 +241,17 @@ fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
 }
 
 #[test]
-fn missing_tests_are_noted_beside_tolerated_failures() {
-    let failing = |passed: &[&str]| CheckReport {
-        failures: vec![selvedge_digest::Failure {
-            id: Some("c".into()),
-            ..selvedge_digest::Failure::default()
-        }],
-        ..check(Fail, passed, &["c"])
-    };
-    let run = run(failing(&["a", "b"]), KnownFailures::Tolerate);
-    assert_eq!(judged(&run, failing(&["a", "b"])).review_reason(), None);
-    let report = judged(&run, failing(&["a"]));
+fn missing_tests_are_noted_beside_known_failures() {
+    let with = |passed: &[&str]| failing(passed, &[("c", "assert 0 == 3")]);
+    let run = run(with(&["a", "b"]), &["c"]);
+    assert_eq!(judged(&run, with(&["a", "b"])).review_reason(), None);
+    let report = judged(&run, with(&["a"]));
     assert_eq!(report.checks[0].missing_tests, ["b"]);
 }
 
 #[test]
 fn a_failing_test_that_was_deleted_is_not_fixed() {
-    let run = run(check(Fail, &["a"], &["b"]), KnownFailures::Block);
+    let run = run(check(Fail, &["a"], &["b"]), &[]);
     let checked = judged(&run, check(Pass, &["a"], &[])).checks.remove(0);
     assert!(checked.marks.missing && !checked.marks.fixed);
     assert_eq!(checked.fixed_tests, [""; 0]);
@@ -213,7 +263,7 @@ fn evidence_that_is_weaker_than_before_is_no_pass() {
         evidence: Some(evidence),
         ..check(Pass, &["a"], &[])
     };
-    let run = run(by(Evidence::MachineReport), KnownFailures::Block);
+    let run = run(by(Evidence::MachineReport), &[]);
     let same = judged(&run, by(Evidence::MachineReport));
     assert_eq!(same.status, ReportStatus::Pass);
     let weaker = judged(&run, by(Evidence::Text));
@@ -223,7 +273,7 @@ fn evidence_that_is_weaker_than_before_is_no_pass() {
 
 #[test]
 fn reruns_tell_a_flake_from_a_failure() {
-    let run = run(check(Pass, &["a"], &[]), KnownFailures::Block);
+    let run = run(check(Pass, &["a"], &[]), &[]);
     let seen = |here: &[bool], there: &[bool]| {
         let now = CheckReport {
             reruns: here.to_vec(),

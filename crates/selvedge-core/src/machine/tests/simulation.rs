@@ -95,7 +95,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         between_attempts: crate::model::BetweenAttempts::Keep,
         on_exhausted: crate::model::OnExhausted::Best,
         baseline: world.baseline,
-        known_failures: KnownFailures::Block,
+        known_failures: KnownFailures::default(),
         rerun_failed: true,
         escalation: Vec::new(),
         syntax: None,

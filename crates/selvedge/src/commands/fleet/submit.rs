@@ -119,6 +119,8 @@ fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
             args.verification_timeout.is_some(),
         ),
         ("--baseline", args.baseline.is_some()),
+        ("--known-failure", !args.known.known_failures.is_empty()),
+        ("--known-failures", args.known.known_failures_file.is_some()),
         ("--max-turns", args.max_turns.is_some()),
         ("--strict-budget", args.strict_budget),
         ("--sandbox", args.sandbox.is_some()),
