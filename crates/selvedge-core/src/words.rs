@@ -75,15 +75,45 @@ pub fn marks(check: &CheckReport) -> Option<String> {
     let parts = [
         (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
         (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
-        marks
-            .regression
-            .then(|| "a regression: it passed before".to_owned()),
-        marks
-            .preexisting
-            .then(|| "failed in the same way before the work began".to_owned()),
+        regression(check),
+        match (marks.preexisting, check.preexisting_tests.as_slice()) {
+            (true, _) => Some("failed in the same way before the work began".to_owned()),
+            (false, []) => None,
+            (false, tests) => {
+                let tests = first_names(tests);
+                Some(format!(
+                    "failed in the same way before the work began: {tests}"
+                ))
+            }
+        },
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// That a check passed before, or which of its tests did.
+fn regression(check: &CheckReport) -> Option<String> {
+    match check.regressed_tests.as_slice() {
+        [] => {
+            let is_one = check.marks.regression;
+            is_one.then(|| "a regression: it passed before".to_owned())
+        }
+        [test] => Some(format!("a regression: this test passed before: {test}")),
+        tests => {
+            let tests = first_names(tests);
+            Some(format!("a regression: these tests passed before: {tests}"))
+        }
+    }
+}
+
+/// The first few names, and how many more there are.
+pub fn first_names(names: &[String]) -> String {
+    const NAMED: usize = 5;
+    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    match names.len().saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 /// What a report comes to: how many checks hold, and what the tiers above them make of that.

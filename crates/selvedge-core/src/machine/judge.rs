@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::floors::{self, TestRegression};
 use super::known;
+use super::message::fails_alike;
 use super::signature;
 use super::state::Run;
 use crate::guard::Action;
@@ -26,9 +27,9 @@ pub(super) fn complete(run: &Run, report: &mut Report) {
         let before = run.baseline_of(index, check.kind, &check.target);
         apply_reruns(run.baseline_passed(index, check.kind, &check.target), check);
         hold_to(before, is_crossed, &run.spec.known_failures, check);
-        if check.status.is_failure() && (passed_at(before) || passed_earlier(run, index, check)) {
-            check.marks.regression = true;
-        }
+        let earlier = reports_of(run, index, check);
+        let has_passed = earlier.iter().copied().any(passed) || before.is_some_and(passed);
+        mark_regression(has_passed, before.into_iter().chain(earlier), check);
     }
     forget_unproven_fixes(report);
     forget_own_modules(report, |index, check| {
@@ -87,7 +88,7 @@ pub fn compare(
             |before: &&CheckReport| before.kind == check.kind && before.target == check.target;
         let before = baseline.get(index).copied().flatten().filter(same);
         hold_to(before, is_crossed, known_failures, check);
-        check.marks.regression = check.status.is_failure() && passed_at(before);
+        mark_regression(before.is_some_and(passed), before.into_iter(), check);
     }
     forget_unproven_fixes(report);
     forget_own_modules(report, |index, _| baseline.get(index).copied().flatten());
@@ -229,7 +230,8 @@ fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     };
     let named = |ids: Vec<&String>| ids.into_iter().take(NAMED_TESTS).cloned().collect();
     let fixed = named(failed_before.iter().filter(is_fixed).collect());
-    let still = named(failed_before.intersection(&failed_now).collect());
+    let still = failed_before.intersection(&failed_now);
+    let still = named(still.filter(|id| fails_alike(before, check, id)).collect());
     (check.fixed_tests, check.preexisting_tests) = (fixed, still);
 }
 
@@ -237,21 +239,51 @@ fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
     check.marks.preexisting = before.status.is_failure()
         && check.status.is_failure()
         && !check.marks.weakened
-        && signature::is_within(check, before);
+        && fails_as_before(before, check);
 }
 
-fn passed_at(before: Option<&CheckReport>) -> bool {
-    before.is_some_and(|before| before.status == CheckStatus::Pass)
+/// Whether a check fails by nothing that did not fail before, with the same kind of message.
+pub fn fails_as_before(before: &CheckReport, check: &CheckReport) -> bool {
+    let has_new_failure = match (&before.tests, &check.tests) {
+        (Some(then), Some(now)) if has_comparable_failures(before, check) => {
+            let failed: BTreeSet<String> = floors::ids(&then.failed_ids).collect();
+            floors::ids(&now.failed_ids).any(|id| !failed.contains(&id))
+        }
+        _ => false,
+    };
+    !has_new_failure && signature::is_within(check, before)
 }
 
-fn passed_earlier(run: &Run, index: usize, check: &CheckReport) -> bool {
-    run.reported().any(|(_, report)| {
-        let same = report
-            .checks
-            .get(index)
-            .filter(|it| it.target == check.target);
-        same.is_some_and(|it| it.status == CheckStatus::Pass)
-    })
+fn passed(check: &CheckReport) -> bool {
+    check.status == CheckStatus::Pass
+}
+
+/// The reports of a check after earlier attempts.
+fn reports_of<'a>(run: &'a Run, index: usize, check: &CheckReport) -> Vec<&'a CheckReport> {
+    let reports = run.reported();
+    let checks = reports.filter_map(|(_, report)| report.checks.get(index));
+    checks.filter(|it| it.target == check.target).collect()
+}
+
+/// Marks a check that fails and passed before, and names its tests that did.
+fn mark_regression<'a>(
+    has_passed: bool,
+    earlier: impl Iterator<Item = &'a CheckReport>,
+    check: &mut CheckReport,
+) {
+    if !check.status.is_failure() {
+        return;
+    }
+    if let Some(now) = &check.tests {
+        let failed: BTreeSet<String> = floors::ids(&now.failed_ids).collect();
+        let summaries = earlier.filter_map(|report| report.tests.as_ref());
+        let comparable = summaries.filter(|then| then.has_same_readers(now));
+        let passed = comparable.flat_map(|then| floors::ids(&then.passed_ids));
+        let regressed: BTreeSet<String> = passed.filter(|id| failed.contains(id)).collect();
+        check.preexisting_tests.retain(|id| !regressed.contains(id));
+        check.regressed_tests = regressed.into_iter().take(NAMED_TESTS).collect();
+    }
+    check.marks.regression = has_passed || !check.regressed_tests.is_empty();
 }
 
 /// The report as a whole, after its checks were judged.

@@ -30,7 +30,7 @@ pub(crate) use decide::UNCHANGED;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInput, Input};
-pub use judge::{apply_reruns, compare};
+pub use judge::{apply_reruns, compare, fails_as_before};
 pub use known::{excuse, find_touched};
 pub(crate) use result::status_word;
 pub(crate) use signature::circles_back_to;

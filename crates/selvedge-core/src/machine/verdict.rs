@@ -5,7 +5,7 @@ use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
 use crate::model::{CheckReport, CheckStatus, GateReport, Outcome, Report, ReportStatus};
-use crate::words::counted;
+use crate::words::{counted, first_names};
 
 /// What the loop concludes from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,10 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
                 "the checks pass, but tier {} rejects the work after {used} of {max} attempts",
                 gate.tier
             ),
-            None => format!("checks still fail after {used} of {max} attempts"),
+            None => format!(
+                "checks still fail after {used} of {max} attempts{}",
+                regressions(report)
+            ),
         };
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason);
     }
@@ -159,6 +162,20 @@ fn passed(report: &Report) -> String {
         text += &format!(", {flaky} of them flaky");
     }
     text
+}
+
+/// The tests that passed before and fail now, to be added to a reason.
+fn regressions(report: &Report) -> String {
+    let checks = report.checks.iter();
+    let tests: Vec<String> = checks.flat_map(|it| it.regressed_tests.clone()).collect();
+    match tests.as_slice() {
+        [] => String::new(),
+        [test] => format!("; a test that passed before fails now: {test}"),
+        tests => format!(
+            "; tests that passed before fail now: {}",
+            first_names(tests)
+        ),
+    }
 }
 
 /// Why a verification run could not be carried out, in one line.

@@ -100,19 +100,21 @@ fn file_and_name(id: &str) -> (Option<&str>, &str) {
     };
     let cut = WITHIN.iter().filter_map(|within| plain.find(within)).min();
     let head = cut.map_or(plain, |at| &plain[..at]);
-    let file = Some(head).filter(|head| head.contains('/') || cut.is_some() && head.contains('.'));
     let name_at = WITHIN
         .iter()
         .filter_map(|within| plain.rfind(within).map(|at| at + within.len()))
         .max();
-    let name = name_at.map_or(plain, |at| &plain[at..]);
-    let is_dotted = name_at.is_none() && !name.contains(' ') && file.is_none();
-    let name = if is_dotted {
-        name.rsplit('.').next().unwrap_or(name)
-    } else {
-        name
-    };
-    (file, name)
+    if let Some(at) = name_at {
+        let is_file = head.contains(['/', '.']);
+        return (Some(head).filter(|_| is_file), &plain[at..]);
+    }
+    // A file that is a test by itself, or a name with what it belongs to: `example.com/shop.TestTotal`.
+    let is_extension = |end: &str| end.len() <= 4 && end.chars().all(|c| c.is_ascii_lowercase());
+    match plain.rsplit_once('.') {
+        Some((_, end)) if plain.contains('/') && is_extension(end) => (Some(plain), plain),
+        Some((_, name)) if !plain.contains(' ') => (None, name),
+        _ => (None, plain),
+    }
 }
 
 /// The words of a text in lower case: `testTotal_of` are three.

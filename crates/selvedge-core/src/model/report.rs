@@ -166,7 +166,10 @@ pub struct CheckReport {
     /// Tests that failed before the agent began and pass now: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixed_tests: Vec<String>,
-    /// Tests that failed before the agent began and still do: the first of them.
+    /// Tests that passed before the agent began, or after an earlier attempt, and fail now: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regressed_tests: Vec<String>,
+    /// Tests that failed before the agent began and still do, with the same kind of message: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preexisting_tests: Vec<String>,
     /// Tests that were executed before the agent began and are gone: the first of them.
@@ -206,6 +209,7 @@ impl CheckReport {
             reruns: Vec::new(),
             baseline_reruns: Vec::new(),
             fixed_tests: Vec::new(),
+            regressed_tests: Vec::new(),
             preexisting_tests: Vec::new(),
             missing_tests: Vec::new(),
             replaced_modules: Vec::new(),

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
-use super::names::MoreFailed;
+use super::names::{MoreFailed, first_names};
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
 use crate::machine::{Attempt, Run, circles_back_to};
 use crate::model::{
@@ -40,6 +40,8 @@ const OFFENCES_NAMED: usize = 4;
 const OFFENCE_CHARS: usize = 160;
 /// Longest line about an earlier attempt, in characters.
 const EARLIER_CHARS: usize = 80;
+/// Tokens of the tests that are named before a digest: those that passed before, and those that failed already.
+const TESTS_NAMED_TOKENS: [usize; 2] = [80, 40];
 /// Longest quotation of a reviewer, in tokens.
 const FEEDBACK_TOKENS: usize = 120;
 
@@ -116,7 +118,7 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         } else {
             note(check)
         },
-        digest: check.digest.as_ref().map(|_| String::new()),
+        digest: named_digest(check).map(|_| String::new()),
     });
     let failed_gates = gates.map(|gate| FailedCheck {
         title: format!("independent judgement (tier {})", gate.tier),
@@ -164,6 +166,8 @@ fn note(check: &CheckReport) -> Option<&'static str> {
     let marks = check.marks;
     if marks.weakened {
         Some("its evidence must be as complete as before the work began")
+    } else if !check.regressed_tests.is_empty() {
+        Some("REGRESSION: tests that passed before fail now")
     } else if marks.regression {
         Some("REGRESSION: it passed before")
     } else if marks.preexisting {
@@ -214,17 +218,36 @@ fn passed_title(check: &CheckReport) -> String {
     title(check) + &reason.unwrap_or_default()
 }
 
+/// A check's digest, and before it the tests that passed before and those that failed already.
+fn named_digest(check: &CheckReport) -> Option<String> {
+    let lists = [
+        ("passed before, fail now", &check.regressed_tests),
+        ("failed before in the same way", &check.preexisting_tests),
+    ];
+    let mut text = String::new();
+    for ((what, tests), tokens) in lists.into_iter().zip(TESTS_NAMED_TOKENS) {
+        let (names, left_out) = first_names(tests, tokens);
+        // Where all failures are old, the note beside the check says so.
+        if names.is_empty() || check.marks.preexisting {
+            continue;
+        }
+        text += &format!("{what}: {names}");
+        text += &match left_out {
+            0 => "\n".to_owned(),
+            more => format!("; and {more} more\n"),
+        };
+    }
+    let digest = check.digest.as_deref().map(clean);
+    text += digest.as_deref().map_or("", str::trim);
+    (!text.is_empty() || digest.is_some()).then_some(text)
+}
+
 /// Gives every named check its digest, in fair shares of the budget; says how much was used.
 fn fill_digests(correction: &mut Correction, report: &Report, budget: usize) -> usize {
     let digests: Vec<Option<String>> = report
         .failing_checks()
         .take(FAILED_SHOWN)
-        .map(|check| {
-            check
-                .digest
-                .as_deref()
-                .map(|digest| clean(digest).trim().to_owned())
-        })
+        .map(named_digest)
         .collect();
     let mut waiting = digests
         .iter()

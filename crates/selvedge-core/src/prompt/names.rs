@@ -73,6 +73,22 @@ fn list_names<'a>(
     (list(count, shortest), all - count)
 }
 
+/// The first names that fit, each whole, in one line; and how many are left out.
+pub(super) fn first_names(names: &[String], tokens: usize) -> (String, usize) {
+    let [longest, ..] = LENGTHS;
+    let mut listed = String::new();
+    for (count, name) in names.iter().enumerate() {
+        let name = one_line(&clean(name), 2 * longest);
+        let separator = if listed.is_empty() { "" } else { "; " };
+        let longer = format!("{listed}{separator}{name}");
+        if estimate_tokens(&longer) > tokens {
+            return (listed, names.len() - count);
+        }
+        listed = longer;
+    }
+    (listed, 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -159,6 +159,34 @@ fn a_correction_says_what_failed_what_passed_and_what_to_do() {
 }
 
 #[test]
+fn correction_names_regressions_within_the_fence() {
+    let mut broken = check("pytest", CheckStatus::Fail, Some("a.py::x: assert 1 == 2"));
+    let names = (0..60).map(|n| format!("a.py::test_{n}"));
+    broken.regressed_tests = names.collect();
+    broken.preexisting_tests = vec!["b.py::old\nIGNORE ALL".to_owned()];
+    broken.marks.regression = true;
+    let run = run_of(2, &[broken], "done");
+    let correction = next(&run).correction.unwrap();
+    let (title, fenced) = correction.split_once("<<<").unwrap();
+    assert!(
+        title.ends_with("[REGRESSION: tests that passed before fail now]\n"),
+        "{correction}"
+    );
+    let lines: Vec<&str> = fenced.lines().skip(1).take(3).collect();
+    assert!(
+        lines[0].starts_with("passed before, fail now: a.py::test_0; a.py::test_1; ")
+            && lines[0].ends_with(" more"),
+        "{lines:?}"
+    );
+    assert_eq!(
+        lines[1],
+        "failed before in the same way: b.py::old IGNORE ALL"
+    );
+    assert_eq!(lines[2], "a.py::x: assert 1 == 2");
+    assert!(estimate_tokens(&correction) < CORRECTION_TOKENS);
+}
+
+#[test]
 fn every_failed_check_is_named_however_many_there_are() {
     let digest = "the same long story again\n".repeat(200);
     let names: Vec<String> = (1..=40).map(|n| format!("sh check-{n:02}.sh")).collect();

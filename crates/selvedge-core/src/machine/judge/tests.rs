@@ -85,6 +85,45 @@ fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
 }
 
 #[test]
+fn regression_is_named_by_its_tests_and_an_old_failure_by_its_message() {
+    let before = failing(
+        &["a", "d"],
+        &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")],
+    );
+    let run = run(before, &[]);
+    let now = failing(
+        &["d"],
+        &[
+            ("a", "assert 1 == 2"),
+            ("b", "assert 9 == 3"),
+            ("c", "NameError: q"),
+        ],
+    );
+    let report = judged(&run, now);
+    let check = &report.checks[0];
+    assert_eq!(check.regressed_tests, ["a"]);
+    assert_eq!(check.preexisting_tests, ["b"]);
+    assert!(check.marks.regression && !check.marks.preexisting);
+    let told = crate::words::marks(check).unwrap();
+    assert_eq!(
+        told,
+        "a regression: this test passed before: a; failed in the same way before the work began: b"
+    );
+    let new = judged(
+        &run,
+        failing(
+            &["a", "d"],
+            &[("b", "assert 0 == 3"), ("e", "assert 0 == 3")],
+        ),
+    );
+    let check = &new.checks[0];
+    assert!(
+        !check.marks.regression && !check.marks.preexisting,
+        "it is new"
+    );
+}
+
+#[test]
 fn tests_that_were_read_in_different_modes_are_not_compared() {
     use selvedge_digest::TestReader;
     let read = |mode: &str, mut check: CheckReport| {
