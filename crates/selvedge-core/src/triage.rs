@@ -9,8 +9,12 @@
 //! | mixed | passed | five runs on each tree: some fail here, none there: newly flaky |
 //! | mixed | none | flaky: said so |
 
+mod select;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use select::{TestRunner, select_tests};
 
 /// Runs again of a failed check, at most, until all have failed.
 pub const RERUNS: usize = 2;

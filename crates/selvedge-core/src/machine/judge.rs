@@ -205,7 +205,7 @@ fn weaker(before: &CheckReport, now: &CheckReport) -> Option<TestRegression> {
 }
 
 /// Whether the ids of failed tests can be compared: both runs name all of them, in the same way.
-fn has_comparable_failures(before: &CheckReport, check: &CheckReport) -> bool {
+pub(super) fn has_comparable_failures(before: &CheckReport, check: &CheckReport) -> bool {
     let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
         return false;
     };
@@ -243,7 +243,7 @@ fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
 }
 
 /// Whether a check fails by nothing that did not fail before, with the same kind of message.
-pub fn fails_as_before(before: &CheckReport, check: &CheckReport) -> bool {
+pub(super) fn fails_as_before(before: &CheckReport, check: &CheckReport) -> bool {
     let has_new_failure = match (&before.tests, &check.tests) {
         (Some(then), Some(now)) if has_comparable_failures(before, check) => {
             let failed: BTreeSet<String> = floors::ids(&then.failed_ids).collect();

@@ -48,14 +48,18 @@ pub(crate) fn message_kind(failure: &Failure) -> String {
     let lower = first_word.to_ascii_lowercase();
     let asserts = ["assert", "expect", "comparisonfailure"];
     let is_error = is_name(&["Error", "Exception", "Panic"]) && !lower.contains("assert");
-    if !is_error && asserts.iter().any(|word| lower.contains(word)) {
+    let code = failure.code.as_deref().unwrap_or_default();
+    let says_so = asserts.iter().any(|word| lower.contains(word))
+        || summary.starts_with("Failed asserting")
+        || code.contains("ASSERT");
+    if !is_error && says_so {
         return "assertion".to_owned();
     }
     without_numbers(summary)
 }
 
 /// A text with `#` in place of everything that begins with a digit.
-fn without_numbers(text: &str) -> String {
+pub(super) fn without_numbers(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut in_number = false;
     let mut in_word = false;
@@ -93,6 +97,10 @@ mod tests {
             ("expected 3 to be 4", "expected undefined to be 4"),
             ("IndexError: 7 in 0x7f00", "IndexError: 9 in 0x8a12"),
             ("got 3, want 4", "got 12, want 4"),
+            (
+                "Failed asserting that 'a' is 1.",
+                "Failed asserting that null is 1.",
+            ),
         ] {
             assert_eq!(kind(one), kind(other));
         }

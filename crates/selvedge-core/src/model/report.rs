@@ -157,7 +157,8 @@ pub struct CheckReport {
     /// What became of its processes, where it started any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Processes>,
-    /// Whether it passed when it was run again on the same bytes, having failed.
+    /// Whether it passed when it was run again on the same bytes, having failed. A run of failed tests alone counts if
+    /// one of them fails again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reruns: Vec<bool>,
     /// Whether it passed when it was run again on the tree that the run began from.

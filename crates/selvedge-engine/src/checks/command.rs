@@ -63,7 +63,7 @@ impl CommandCheck {
                 Err(finding) => return Ok(*finding),
             },
         };
-        let argv = to_argv(&self.line);
+        let argv = scene.argv.clone().unwrap_or_else(|| to_argv(&self.line));
         let began = Instant::now();
         if let Some(finding) = self.asking(scene, &cwd, &argv, cancel).await? {
             return Ok(finding);

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Processes, Step, StepKind};
+use selvedge_core::triage;
 use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,8 @@ pub struct Scene {
     pub supervisor: Supervisor,
     /// How long it may take.
     pub limit: Duration,
+    /// The words to execute in place of the step's own: tests that are run alone.
+    pub argv: Option<Vec<String>>,
     /// Whether it is run before the work begins: then a program of the workspace that is there and cannot be
     /// started is no failure of the work.
     pub is_baseline: bool,
@@ -134,6 +137,16 @@ pub trait Check: Send + Sync {
         scene: &'a Scene,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Finding, CheckAborted>>;
+}
+
+/// The words that run the first of these tests alone, where the step's command is a runner that can.
+pub(crate) fn select_tests(step: &Step, tests: &[String]) -> Option<Vec<String>> {
+    if !matches!(step.kind, StepKind::Command | StepKind::TestPasses) {
+        return None;
+    }
+    let argv = to_argv(&step.target);
+    let (runner, options_at) = runners::find_runner(&argv)?;
+    triage::select_tests(runner, &argv, options_at, tests)
 }
 
 /// The check that a step asks for.

@@ -170,7 +170,7 @@ impl Crossing<'_> {
             }
             let passed =
                 before.map(|before| before.status == selvedge_core::model::CheckStatus::Pass);
-            reruns.of(Numbered { index, step }, passed, check).await?;
+            reruns.of(Numbered { index, step }, before, check).await?;
             selvedge_core::machine::apply_reruns(passed, check);
         }
         Ok(())

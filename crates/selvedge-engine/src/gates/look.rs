@@ -73,7 +73,18 @@ impl Place {
 
     pub(crate) async fn look_quietly(
         &self,
+        numbered: Numbered<'_>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Finding, CheckAborted> {
+        self.look_with(numbered, None, deadline, cancel).await
+    }
+
+    /// Looks with other words than the step's own.
+    pub(crate) async fn look_with(
+        &self,
         Numbered { index, step }: Numbered<'_>,
+        argv: Option<Vec<String>>,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Finding, CheckAborted> {
@@ -93,6 +104,7 @@ impl Place {
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
             limit: left.min(own),
+            argv,
             is_baseline: self.is_baseline,
         };
         check_for(step).run(&scene, cancel).await

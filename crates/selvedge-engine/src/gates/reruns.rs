@@ -1,16 +1,19 @@
-//! Running failed checks again, alone and on the byte-identical tree, as
-//! [`selvedge_core::triage`] asks. What the runs mean is the loop's to say.
+//! Running failed checks again, one at a time and on the byte-identical tree, as
+//! [`selvedge_core::triage`] asks. What the runs mean is the loop's to say. Where the runner can be told
+//! which tests to run, only the failed ones are, as long as they fail again.
 
 use std::time::{Duration, Instant};
 
+use selvedge_core::machine::{fails_again, is_old_failure, new_failures};
 use selvedge_core::model::{CheckReport, CheckStatus, Step};
 use selvedge_core::triage::{self, Next, Seen};
 use tokio_util::sync::CancellationToken;
 
-use super::look::{Numbered, Place};
+use super::look::{Numbered, Place, record};
+use super::tier1::passed;
 use super::trees::{Trees, settle};
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckAborted, Finding};
+use crate::checks::{CheckAborted, Finding, select_tests};
 
 /// What reruns need to know.
 pub(super) struct Reruns<'a> {
@@ -25,17 +28,20 @@ pub(super) struct Reruns<'a> {
 
 impl Reruns<'_> {
     /// Runs one failed check again until it is clear what the failure is; its record then holds what
-    /// each run said.
+    /// each run said. What failed in the same way in the baseline is clear at once.
     pub(super) async fn of(
         &self,
         numbered: Numbered<'_>,
-        baseline: Option<bool>,
+        before: Option<&CheckReport>,
         check: &mut CheckReport,
     ) -> Result<(), CheckAborted> {
-        if !may_be_flaky(numbered.step, check) {
+        let is_old = before.is_some_and(|before| is_old_failure(before, check));
+        if is_old || !may_be_flaky(numbered.step, check) {
             return Ok(());
         }
-        let baseline = baseline.filter(|_| self.trees.is_some());
+        let baseline = before.and_then(passed).filter(|_| self.trees.is_some());
+        let failed = new_failures(before, check);
+        let mut selection = select_tests(numbered.step, &failed);
         loop {
             let seen = Seen {
                 here: &check.reruns,
@@ -46,7 +52,23 @@ impl Reruns<'_> {
                 Next::Done(_) => return Ok(()),
                 Next::RunHere => {
                     let name = format!("again-{}", check.reruns.len() + 1);
-                    let finding = self.run(numbered, &name, |trees| &trees.judged).await?;
+                    let argv = selection.clone().filter(|_| !check.reruns.contains(&true));
+                    if let Some(argv) = argv {
+                        let name = format!("{name}-alone");
+                        let finding = self
+                            .run(numbered, &name, Some(argv), |trees| &trees.judged)
+                            .await?;
+                        let again = record(numbered.step, finding, None);
+                        if fails_again(check, &again, &failed) {
+                            check.reruns.push(false);
+                            continue;
+                        }
+                        // They may pass, or fail, because they are alone.
+                        selection = None;
+                    }
+                    let finding = self
+                        .run(numbered, &name, None, |trees| &trees.judged)
+                        .await?;
                     let Some(passed) = verdict(&finding) else {
                         return Ok(());
                     };
@@ -57,7 +79,9 @@ impl Reruns<'_> {
                 }
                 Next::RunThere => {
                     let name = format!("before-{}", check.baseline_reruns.len() + 1);
-                    let finding = self.run(numbered, &name, |trees| &trees.start).await?;
+                    let finding = self
+                        .run(numbered, &name, None, |trees| &trees.start)
+                        .await?;
                     let Some(passed) = verdict(&finding) else {
                         return Ok(());
                     };
@@ -71,6 +95,7 @@ impl Reruns<'_> {
         &self,
         numbered: Numbered<'_>,
         name: &str,
+        argv: Option<Vec<String>>,
         tree: impl FnOnce(&Trees) -> &selvedge_core::model::TreeId,
     ) -> Result<Finding, CheckAborted> {
         if let Some(trees) = self.trees {
@@ -81,7 +106,7 @@ impl Reruns<'_> {
         });
         let deadline = Instant::now() + self.limit;
         let place = self.place.named(name);
-        place.look_quietly(numbered, deadline, self.cancel).await
+        place.look_with(numbered, argv, deadline, self.cancel).await
     }
 }
 

@@ -248,8 +248,7 @@ impl Verification {
         };
         for (index, (step, check)) in steps.iter().zip(checks).enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
-            let passed = before.and_then(passed);
-            reruns.of(Numbered { index, step }, passed, check).await?;
+            reruns.of(Numbered { index, step }, before, check).await?;
         }
         Ok(())
     }
@@ -316,7 +315,7 @@ impl Verification {
 }
 
 /// Whether a check passed before the work began; none where it could not be looked at.
-fn passed(before: &CheckReport) -> Option<bool> {
+pub(super) fn passed(before: &CheckReport) -> Option<bool> {
     let judged = before.status == CheckStatus::Pass || before.status.is_failure();
     judged.then_some(before.status == CheckStatus::Pass)
 }

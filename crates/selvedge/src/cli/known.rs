@@ -45,6 +45,12 @@ pub(crate) struct KnownFailuresArgs {
     /// Time for the checks [default: 120s].
     #[arg(long, value_name = "TIME")]
     pub(crate) verification_timeout: Option<String>,
+    /// Who builds the walls around the checks: any that `run` knows, or `none` [default: auto].
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) sandbox: Option<String>,
+    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) check_env: Vec<String>,
     /// The project's directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use selvedge_core::config::Flags;
 use selvedge_core::model::{CheckReport, CheckStatus, KnownFailures, Report, Task, exit_code};
+use selvedge_core::words::counted;
 
 use super::once::{Checks, once, runtime};
 use super::run::is_in_git;
@@ -22,6 +23,8 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     let flags = Flags {
         checks: args.checks.clone(),
         verification_timeout: args.verification_timeout.clone(),
+        sandbox: args.sandbox.clone(),
+        check_env: args.check_env.clone(),
         ..Flags::default()
     };
     let settings = settings(&dir, &flags, &environment)?;
@@ -53,7 +56,8 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     let count = KnownFailures::parse(&text).ids().len();
     let place = args.output.as_ref();
     let place = place.map_or(String::new(), |file| format!(" in {}", file.display()));
-    notice(&format!("{count} known failures{place}"));
+    let count = counted(count as u64, "known failure");
+    notice(&format!("{count}{place}"));
     Ok(exit_code::VERIFIED)
 }
 

@@ -279,6 +279,83 @@ fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
     assert!(reason.contains("1 of them flaky"), "{reason}");
 }
 
+/// A `cargo test` of the tests that are listed in `tests`, or of those that are named; each run is written down.
+/// Tests that are named after `alone` pass when they are run alone.
+fn cargo(tests: &str) -> (TestEnv, String) {
+    const CARGO: &str = r#"#!/bin/sh
+[ "$1" = test ] || exit 2
+echo "$*" >> "$RUNS"
+names=; [ $# -gt 1 ] && { while [ "$1" != --exact ]; do shift; done; shift; names=" $* "; }
+total=0 failed=0
+while read -r name result; do
+  case "$names" in "") ;; *" $name "*) case "$name" in *alone*) result=ok;; esac;; *) continue;; esac
+  total=$((total + 1)); [ "$result" = FAILED ] && failed=$((failed + 1))
+  echo "test $name ... $result"
+done < tests > out.$$
+echo "running $total tests"; cat out.$$; rm out.$$
+verdict=ok; [ "$failed" -gt 0 ] && verdict=FAILED
+echo; echo "test result: $verdict. $((total - failed)) passed; $failed failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+[ "$failed" -eq 0 ]
+"#;
+    let (env, _) = tested(tests);
+    let cargo = env.root().join("cargo");
+    let counted = CARGO.replace("$RUNS", &env.root().join("runs").display().to_string());
+    std::fs::write(&cargo, counted).unwrap();
+    executable(&cargo);
+    (env, format!("{} test", cargo.display()))
+}
+
+fn commands(env: &TestEnv) -> Vec<String> {
+    let runs = std::fs::read_to_string(env.root().join("runs")).unwrap();
+    runs.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn reruns_are_of_new_failures_alone() {
+    let (env, cargo) = cargo("adds ok\ngreets ok\nold FAILED\n");
+    let breaks = agent(
+        &env,
+        "printf 'adds ok\\ngreets FAILED\\nold FAILED\\n' > tests",
+    );
+    let out = run_json(&env, &breaks, &cargo, &["--retries", "0"]);
+    out.assert_code(1);
+    let alone = "test -- --exact greets";
+    assert_eq!(commands(&env), ["test", "test", alone, alone]);
+    let check = check(&out);
+    assert_eq!(check["regressed_tests"], serde_json::json!(["greets"]));
+    assert_eq!(check["preexisting_tests"], serde_json::json!(["old"]));
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.ends_with("passed before fails now: greets"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn reruns_leave_out_what_failed_before() {
+    let (env, cargo) = cargo("adds ok\ngreets FAILED\n");
+    let out = run_json(
+        &env,
+        &agent(&env, "echo x > new"),
+        &cargo,
+        &["--retries", "0"],
+    );
+    out.assert_code(1);
+    assert_eq!(commands(&env), ["test", "test"]);
+    assert_eq!(check(&out)["preexisting"], true);
+}
+
+#[test]
+fn tests_that_pass_alone_are_no_flakes() {
+    let (env, cargo) = cargo("adds ok\nnot_alone ok\n");
+    let breaks = agent(&env, "printf 'adds ok\\nnot_alone FAILED\\n' > tests");
+    let out = run_json(&env, &breaks, &cargo, &["--retries", "0"]);
+    out.assert_code(1);
+    let alone = "test -- --exact not_alone";
+    assert_eq!(commands(&env), ["test", "test", alone, "test", "test"]);
+    assert_eq!(check(&out)["flaky"], false);
+}
+
 #[test]
 fn without_reruns_every_failure_goes_back() {
     let env = stage();

@@ -8,6 +8,8 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use selvedge_core::triage::TestRunner;
+
 pub(super) use table::{Join, Place, Row};
 
 use table::{TABLE, WRAPPER};
@@ -35,6 +37,34 @@ const SWITCHES: &[&str] = &[
     "--no-sync",
     "--",
 ];
+
+/// The words that call runners which can be told which tests to run.
+const SELECTING: &[(&[&str], TestRunner)] = &[
+    (&["pytest"], TestRunner::Pytest),
+    (&["py.test"], TestRunner::Pytest),
+    (&["python", "-m", "pytest"], TestRunner::Pytest),
+    (&["python", "-m", "unittest"], TestRunner::Unittest),
+    (&["cargo", "test"], TestRunner::CargoTest),
+    (&["cargo", "nextest", "run"], TestRunner::Nextest),
+    (&["jest"], TestRunner::Jest),
+    (&["vitest", "run"], TestRunner::Vitest),
+    (&["mocha"], TestRunner::Mocha),
+    (&["node"], TestRunner::NodeTest),
+    (&["go", "test"], TestRunner::GoTest),
+    (&["rspec"], TestRunner::Rspec),
+    (&["phpunit"], TestRunner::Phpunit),
+];
+
+/// The runner that a command calls, if it can be told which tests to run, and where its options begin.
+pub(super) fn find_runner(argv: &[String]) -> Option<(TestRunner, usize)> {
+    let from = past_launchers(argv);
+    let rest = argv.get(from..)?;
+    let (runner, length) = SELECTING
+        .iter()
+        .find_map(|(words, runner)| Some((*runner, called_by(words, rest)?)))?;
+    let runs_tests = runner != TestRunner::NodeTest || rest.iter().any(|word| word == "--test");
+    runs_tests.then_some((runner, from + length))
+}
 
 /// A runner found in a command: where in it the runner's own options begin.
 #[derive(Debug, Clone, Copy)]

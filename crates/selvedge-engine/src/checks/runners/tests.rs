@@ -174,3 +174,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn runner_that_can_select_is_found_behind_launchers() {
+    let found = |line: &str| {
+        let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        find_runner(&argv)
+    };
+    for (line, runner, options_at) in [
+        ("uv run --frozen pytest -q", TestRunner::Pytest, 4),
+        ("env A=1 python3.11 -m unittest", TestRunner::Unittest, 5),
+        ("cargo +nightly test --lib", TestRunner::CargoTest, 3),
+        ("node_modules/.bin/mocha", TestRunner::Mocha, 1),
+        ("node --test test/", TestRunner::NodeTest, 1),
+    ] {
+        assert_eq!(found(line), Some((runner, options_at)), "{line}");
+    }
+    for line in ["npm test", "node server.js", "vitest", "sh -c pytest"] {
+        assert_eq!(found(line), None, "{line}");
+    }
+}
