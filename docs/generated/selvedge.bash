@@ -52,6 +52,9 @@ _selvedge() {
             selvedge,init)
                 cmd="selvedge__subcmd__init"
                 ;;
+            selvedge,known-failures)
+                cmd="selvedge__subcmd__known__subcmd__failures"
+                ;;
             selvedge,list)
                 cmd="selvedge__subcmd__list"
                 ;;
@@ -175,6 +178,9 @@ _selvedge() {
             selvedge__subcmd__help,init)
                 cmd="selvedge__subcmd__help__subcmd__init"
                 ;;
+            selvedge__subcmd__help,known-failures)
+                cmd="selvedge__subcmd__help__subcmd__known__subcmd__failures"
+                ;;
             selvedge__subcmd__help,list)
                 cmd="selvedge__subcmd__help__subcmd__list"
                 ;;
@@ -284,7 +290,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
+            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -676,7 +682,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
+            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -914,6 +920,20 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__known__subcmd__failures)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1402,6 +1422,58 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__known__subcmd__failures)
+            opts="-h --check --output --verification-timeout --sandbox --check-env --dir --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --verification-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --check-env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__list)
             opts="-h --dir --open --limit --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1691,7 +1763,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --check-env --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --check-env --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1743,6 +1815,25 @@ _selvedge() {
                     ;;
                 --baseline)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-failure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-failures)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --max-cost)
@@ -2363,7 +2454,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --since --tier --task --judge --max-cost --verification-timeout --sandbox --check-env --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --since --tier --known-failure --known-failures --task --judge --max-cost --verification-timeout --sandbox --check-env --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2379,6 +2470,25 @@ _selvedge() {
                     ;;
                 --tier)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-failure)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-failures)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --task)
