@@ -20,6 +20,7 @@ use crate::gates::{
 };
 use crate::process::Supervisor;
 use crate::sandbox::{Steering, held};
+use crate::tools;
 use crate::unkept;
 use crate::workspace::{self, Workspace, WorkspaceError};
 
@@ -66,6 +67,14 @@ impl Site {
                 Err(aborted) => aborted_input(effect, aborted),
             },
             EffectKind::Execute { run_number } => {
+                if let Err(error) = self.renew_tools().await {
+                    let error = format!("cannot note the installed tools: {error}");
+                    let outcome = SessionOutcome::failed(SessionStatus::Infra, error);
+                    return Some(Input::SessionEnded {
+                        effect,
+                        outcome: Box::new(outcome),
+                    });
+                }
                 let outcome = self.execute(run, *run_number, progress, cancel).await;
                 Some(Input::SessionEnded {
                     effect,
@@ -73,6 +82,7 @@ impl Site {
                 })
             }
             EffectKind::Verify { run_number } => {
+                tools::expect_changes_by_checks(&self.run_dir);
                 let verification = self.verification(run, *run_number, now);
                 match verify(&verification, progress, cancel).await {
                     Ok(report) => Some(Input::Verified {
@@ -138,10 +148,18 @@ impl Site {
         let taken = self
             .with_workspace(move |workspace| {
                 let snapshot = workspace.snapshot_kept(&name)?;
-                let unkept = (moment == SnapshotMoment::Start)
-                    .then(|| unkept::watch(workspace.dir(), &snapshot.left_out, &run_dir))
-                    .flatten();
-                Ok((snapshot, unkept))
+                let (mut unkept, mut changed_tools) = (None, None);
+                match moment {
+                    SnapshotMoment::Start => {
+                        unkept = unkept::watch(workspace.dir(), &snapshot.left_out, &run_dir);
+                        tools::note_start(workspace, &snapshot, &run_dir)?;
+                    }
+                    SnapshotMoment::After => {
+                        changed_tools = tools::find_changes(workspace, &snapshot, &run_dir)?;
+                    }
+                    SnapshotMoment::Rescue => {}
+                }
+                Ok((snapshot, unkept, changed_tools))
             })
             .await;
         match taken {
@@ -149,13 +167,24 @@ impl Site {
                 effect,
                 error: format!("cannot keep the tree: {error}"),
             },
-            Ok((snapshot, unkept)) => Input::Snapshotted {
+            Ok((snapshot, unkept, changed_tools)) => Input::Snapshotted {
                 effect,
                 tree: TreeId::new(snapshot.tree.as_str()),
                 left_out: snapshot.left_out.total,
                 unkept: unkept.map(Box::new),
+                changed_tools: changed_tools.map(Box::new),
             },
         }
+    }
+
+    /// Notes the installed tools again where checks have run since they were noted.
+    async fn renew_tools(&self) -> Result<(), String> {
+        let run_dir = self.run_dir.clone();
+        if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
+            return Ok(());
+        }
+        self.with_workspace(move |workspace| tools::renew(workspace, &run_dir))
+            .await
     }
 
     async fn restore(&self, effect: EffectId, tree: TreeId) -> Input {
@@ -274,6 +303,7 @@ impl Site {
             settle(workspace, start).await?;
         }
         let composed = composed.transpose()?;
+        tools::expect_changes_by_checks(&self.run_dir);
         let baseline = BaselineRun {
             place: Place {
                 workspace: run.spec.workspace.clone(),
@@ -339,6 +369,9 @@ impl Site {
             baseline: run.spec.steps().iter().enumerate().map(before).collect(),
             known_failures: run.spec.known_failures.clone(),
             test_base: run.spec.test_base.clone(),
+            changed_tools: run
+                .attempt(run_number)
+                .and_then(|attempt| attempt.changed_tools.clone()),
             allow: run.spec.allow.clone(),
             rerun_failed: run.spec.rerun_failed,
             last_green: self.last_green(run),

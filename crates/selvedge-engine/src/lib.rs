@@ -16,6 +16,7 @@ mod drive;
 mod effects;
 mod gates;
 mod sink;
+mod tools;
 mod unkept;
 
 pub use drive::{DriveError, Driver, Observer, Stop};

@@ -66,6 +66,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 tree,
                 left_out,
                 unkept,
+                changed_tools,
             },
         ) => {
             let moment = pending_snapshot(run, effect)?;
@@ -74,6 +75,7 @@ fn transition(run: &Run, input: Input, draft: &mut Draft) -> Result<(), IllegalI
                 tree,
                 left_out,
                 unkept,
+                changed_tools,
             });
             next::after_snapshot(moment, draft);
         }

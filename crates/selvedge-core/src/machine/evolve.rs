@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::state::{Attempt, Control, Decided, Pending, Run, State};
 use crate::model::{
     Closing, EffectId, EffectKind, Envelope, Event, Once, ReviewRecord, RunSpec, SnapshotMoment,
-    TreeId,
+    ToolFolderChanges, TreeId,
 };
 use crate::plan;
 
@@ -99,10 +99,11 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             effect,
             tree,
             unkept,
+            changed_tools,
             ..
         } => {
             run.unkept = unkept.clone().or(run.unkept.take());
-            snapshotted(run, *effect, tree);
+            snapshotted(run, *effect, tree, changed_tools.as_deref());
         }
         Event::TreeRestored {
             effect,
@@ -132,6 +133,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 prompt: prompt.clone(),
                 from_tree: from_tree.clone(),
                 tree: None,
+                changed_tools: None,
                 began_at: envelope.at,
                 session: None,
                 report: None,
@@ -219,7 +221,12 @@ fn end(run: &mut Run, effect: EffectId) {
     run.pending.retain(|pending| pending.id != effect);
 }
 
-fn snapshotted(run: &mut Run, effect: EffectId, tree: &TreeId) {
+fn snapshotted(
+    run: &mut Run,
+    effect: EffectId,
+    tree: &TreeId,
+    changed_tools: Option<&ToolFolderChanges>,
+) {
     let moment = run.effect(effect).map(|pending| pending.kind.clone());
     end(run, effect);
     match moment {
@@ -233,6 +240,7 @@ fn snapshotted(run: &mut Run, effect: EffectId, tree: &TreeId) {
         }) => {
             if let Some(attempt) = run.attempts.last_mut() {
                 attempt.tree = Some(tree.clone());
+                attempt.changed_tools = changed_tools.cloned();
             }
         }
         Some(EffectKind::Snapshot {

@@ -2,7 +2,7 @@
 
 use crate::model::{
     Baseline, EffectId, GateReport, Report, ReviewTarget, RunId, RunSpec, SessionOutcome,
-    StaleReview, TreeId, Unkept,
+    StaleReview, ToolFolderChanges, TreeId, Unkept,
 };
 
 /// Something that was observed, or asked for.
@@ -28,6 +28,8 @@ pub enum Input {
         left_out: u64,
         /// At the start of a run: what is too large to be kept.
         unkept: Option<Box<Unkept>>,
+        /// After a session: what is not as it was in folders of installed tools.
+        changed_tools: Option<Box<ToolFolderChanges>>,
     },
     /// The workspace is equal to a kept tree.
     Restored {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::{
     AgentKind, Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome,
     Prompt, Report, ReviewRecord, ReviewTarget, RunId, RunSpec, SessionOutcome, SnapshotMoment,
-    Timestamp, TreeId, Unkept, Usage,
+    Timestamp, ToolFolderChanges, TreeId, Unkept, Usage,
 };
 use crate::plan::Plan;
 
@@ -94,6 +94,8 @@ pub struct Attempt {
     pub from_tree: Option<TreeId>,
     /// The tree that it left behind.
     pub tree: Option<TreeId>,
+    /// What it left in folders of installed tools that is not as it was before the run.
+    pub changed_tools: Option<ToolFolderChanges>,
     /// When it began.
     pub began_at: Timestamp,
     /// The session's account.
@@ -225,7 +227,8 @@ impl Run {
         }
         let (attempt, _) = self.reported().next_back()?;
         let (start, tree) = (self.start_tree.as_ref()?, attempt.tree.as_ref()?);
-        Some(start == tree && self.deleted_unkept().is_none())
+        let is_same_beside = self.deleted_unkept().is_none() && attempt.changed_tools.is_none();
+        Some(start == tree && is_same_beside)
     }
 
     /// What no tree holds and is gone since the run began, as of the last session.

@@ -17,6 +17,7 @@ use super::plan::{PlanSpec, SubtaskEnd};
 use super::report::{Baseline, Report};
 use super::session::SessionOutcome;
 use super::spec::RunSpec;
+use super::tools::ToolFolderChanges;
 use super::unkept::Unkept;
 
 /// The version of the envelope that this program writes.
@@ -94,6 +95,9 @@ pub enum Event {
         /// At the start of a run: what is too large to be kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unkept: Option<Box<Unkept>>,
+        /// After a session: what is not as it was in folders of installed tools.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed_tools: Option<Box<ToolFolderChanges>>,
     },
     /// The workspace is equal to a kept tree.
     TreeRestored {

@@ -23,6 +23,7 @@ mod sandbox;
 mod session;
 mod spec;
 mod task;
+mod tools;
 mod unkept;
 
 pub use agent::{AgentKind, CostTold, Known};
@@ -55,6 +56,7 @@ pub use task::{
     BeginsFrom, ComplexityTier, Deliver, LeftTree, RoutingDecision, Step, StepKind, Subtask, Task,
     TaskPart,
 };
+pub use tools::ToolFolderChanges;
 pub use unkept::{Unkept, UnkeptFile};
 
 /// What a failure is, defined once, by the digest that finds it.

@@ -10,6 +10,7 @@ use super::ids::{TaskId, TreeId};
 use super::processes::Processes;
 use super::sandbox::Sandbox;
 use super::task::{Step, StepKind};
+use super::tools::ToolFolderChanges;
 use crate::guard::{Finding, Strength};
 
 /// What the report as a whole says.
@@ -326,6 +327,9 @@ pub struct Report {
     /// The same checks with the original tests, where the attempt changed anything on the test side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossed: Option<Box<CrossedReport>>,
+    /// What the attempt changed in folders of installed tools, which the checks run with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_tools: Option<Box<ToolFolderChanges>>,
     /// What stood around the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -378,6 +382,7 @@ impl Report {
 
     /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
     /// what the guard flagged, a replaced runner, or tests that are no longer executed.
+    /// changed tools that they run with, what the guard flagged, or tests that are no longer executed.
     pub fn review_reason(&self) -> Option<String> {
         let crossed = self
             .crossed
@@ -385,6 +390,9 @@ impl Report {
             .filter(|crossed| crossed.result != CrossedResult::Passed);
         if let Some(crossed) = crossed {
             return Some(crossed.reason.clone());
+        }
+        if let Some(changes) = &self.changed_tools {
+            return Some(changes.describe());
         }
         let strong = self.guard.iter().flat_map(GuardReport::strong).next();
         if let Some(finding) = strong {

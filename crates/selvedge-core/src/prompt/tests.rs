@@ -96,6 +96,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             gates: Vec::new(),
             guard: None,
             crossed: None,
+            changed_tools: None,
             sandbox: None,
             tree: None,
             started_at: Timestamp::UNIX_EPOCH,

@@ -13,8 +13,8 @@ use selvedge_core::guard::Protection;
 use selvedge_core::machine::{apply_reruns, compare};
 use selvedge_core::model::{
     CheckReport, CheckStatus, CrossedReport, GuardReport, KnownFailures, Report, ReportStatus,
-    ReportSummary, Sandbox, SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp, TreeId,
-    VerificationPlan,
+    ReportSummary, Sandbox, SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp,
+    ToolFolderChanges, TreeId, VerificationPlan,
 };
 use selvedge_core::redact::Redactor;
 use selvedge_digest::{Budget, render_shared};
@@ -78,6 +78,8 @@ pub struct Verification {
     pub baseline: Vec<Option<CheckReport>>,
     /// The tree whose tests judge the work, where it is not the one that the run began from.
     pub test_base: Option<TreeId>,
+    /// What the attempt changed in folders of installed tools.
+    pub changed_tools: Option<ToolFolderChanges>,
     /// Globs of files that the task may change.
     pub allow: Vec<String>,
     /// Tests that may fail.
@@ -442,6 +444,7 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         gates: Vec::new(),
         guard: None,
         crossed: None,
+        changed_tools: verification.changed_tools.clone().map(Box::new),
         sandbox: None,
         tree: verification
             .trees

@@ -55,22 +55,7 @@ impl Inventory {
             },
         ) in &self.files
         {
-            let Fingerprint {
-                mode,
-                size,
-                inode,
-                modified,
-                changed,
-            } = print;
-            let settled = u8::from(*settled);
-            // Writing to a vector cannot fail.
-            let _ = write!(
-                bytes,
-                "{settled} {mode:o} {size} {inode} {} {} {} {} {blob} ",
-                modified.0, modified.1, changed.0, changed.1
-            );
-            bytes.extend_from_slice(path.as_os_str().as_bytes());
-            bytes.push(0);
+            write_file(&mut bytes, path, print, *settled, Some(blob));
         }
         bytes
     }
@@ -84,7 +69,7 @@ impl Inventory {
         let count: usize = head.next()?.parse().ok()?;
         let tree = head.next()?.parse().ok()?;
         let manifest = BlobId::from_hex(head.next()?.as_bytes())?;
-        let files: BTreeMap<_, _> = records.map(file).collect::<Option<_>>()?;
+        let files: BTreeMap<_, _> = records.map(stored).collect::<Option<_>>()?;
         // Invariant: an inventory lists every file of its tree. One cut short would hide deletions.
         (files.len() == count).then_some(Self {
             tree,
@@ -94,7 +79,48 @@ impl Inventory {
     }
 }
 
-fn file(record: &[u8]) -> Option<(Relative, Stored)> {
+fn stored(record: &[u8]) -> Option<(Relative, Stored)> {
+    let (path, print, settled, blob) = read_file(record)?;
+    let stored = Stored {
+        print,
+        blob: blob?,
+        settled,
+    };
+    Some((path, stored))
+}
+
+/// Appends the record of a file; its bytes may not be known.
+pub(super) fn write_file(
+    bytes: &mut Vec<u8>,
+    path: &Relative,
+    print: &Fingerprint,
+    settled: bool,
+    blob: Option<&BlobId>,
+) {
+    let Fingerprint {
+        mode,
+        size,
+        inode,
+        modified,
+        changed,
+    } = print;
+    let settled = u8::from(settled);
+    // Writing to a vector cannot fail.
+    let _ = write!(
+        bytes,
+        "{settled} {mode:o} {size} {inode} {} {} {} {} ",
+        modified.0, modified.1, changed.0, changed.1
+    );
+    let _ = match blob {
+        Some(blob) => write!(bytes, "{blob} "),
+        None => write!(bytes, "- "),
+    };
+    bytes.extend_from_slice(path.as_os_str().as_bytes());
+    bytes.push(0);
+}
+
+/// Reads what [`write_file`] wrote, without its last byte.
+pub(super) fn read_file(record: &[u8]) -> Option<(Relative, Fingerprint, bool, Option<BlobId>)> {
     let mut fields = record.splitn(10, |byte| *byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
     let settled = text()? == "1";
@@ -105,16 +131,11 @@ fn file(record: &[u8]) -> Option<(Relative, Stored)> {
         modified: (text()?.parse().ok()?, text()?.parse().ok()?),
         changed: (text()?.parse().ok()?, text()?.parse().ok()?),
     };
-    let blob = BlobId::from_hex(text()?.as_bytes())?;
-    let path = Relative::from_bytes(fields.next()?);
-    Some((
-        path,
-        Stored {
-            print,
-            blob,
-            settled,
-        },
-    ))
+    let blob = match fields.next()? {
+        b"-" => None,
+        hex => Some(BlobId::from_hex(hex)?),
+    };
+    Some((Relative::from_bytes(fields.next()?), print, settled, blob))
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod status;
 mod store;
 mod survey;
 mod target;
+mod tool_folders;
 mod transfer;
 
 use std::ffi::OsStr;
@@ -60,6 +61,7 @@ pub use snapshot::Snapshot;
 pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 
 pub(crate) use anchored::Anchor;
+pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 
 use git::Git;
 use repository::Repository;

@@ -2,6 +2,7 @@
 //! neither read nor sent to git.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Workspace;
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// What it does not cover.
     pub left_out: LeftOuts,
+    /// Folders (or files in them) of installed tools and dependencies, which it does not cover either.
+    pub tool_folders: Vec<PathBuf>,
     /// How many files and links it covers.
     pub files: usize,
     /// How long it took.
@@ -74,6 +77,7 @@ impl Workspace {
         }
         Ok(Snapshot {
             tree: taken.tree,
+            tool_folders: self.tool_folders_in(&taken.left_out),
             left_out: LeftOuts::of(taken.left_out),
             files: taken.files.len(),
             duration: begun.elapsed(),

@@ -21,6 +21,7 @@ fn statement() -> Statement {
         gates: Vec::new(),
         guard: None,
         crossed: None,
+        changed_tools: None,
         sandbox: None,
         tree: None,
         started_at: Timestamp::UNIX_EPOCH,

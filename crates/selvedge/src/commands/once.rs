@@ -124,6 +124,7 @@ async fn carry_out(
         baseline: Vec::new(),
         known_failures: checks.known_failures.clone(),
         test_base: None,
+        changed_tools: None,
         allow: Vec::new(),
         rerun_failed: false,
         last_green: Vec::new(),

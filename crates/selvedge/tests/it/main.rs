@@ -41,6 +41,7 @@ mod streams;
 mod survivors;
 mod syntax;
 mod tool_calls;
+mod tool_folders;
 mod trust;
 mod unchanged;
 mod unrunnable;

@@ -139,6 +139,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
         gates: Vec::new(),
         guard: None,
         crossed: None,
+        changed_tools: None,
         sandbox: None,
         tree,
         started_at: Timestamp::UNIX_EPOCH,
@@ -231,6 +232,7 @@ impl Simulation {
                     tree,
                     left_out: 0,
                     unkept: None,
+                    changed_tools: None,
                 });
             }
             EffectKind::Restore { .. } => self.say(Input::Restored {

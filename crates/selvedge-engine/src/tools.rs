@@ -1,0 +1,91 @@
+//! Folders of installed tools, held against a manifest over a run: noted before each session, but for what earlier
+//! sessions have changed, and compared after it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::ToolFolderChanges;
+
+use crate::workspace::{Snapshot, ToolChanges, ToolManifest, Workspace, WorkspaceError};
+
+/// Where the run's directory keeps the manifest.
+const MANIFEST: &str = "tools";
+/// Where it keeps the paths that agents of this run have changed.
+const CHANGED: &str = "tools-changed.json";
+/// The file that is there while the manifest may lack what checks have written.
+const OUTDATED: &str = "tools-outdated";
+
+/// Notes the tool folders as they are when a run begins.
+pub(crate) fn note_start(
+    workspace: &Workspace,
+    snapshot: &Snapshot,
+    run_dir: &Path,
+) -> Result<(), WorkspaceError> {
+    let manifest = workspace.note_tools(&snapshot.tool_folders)?;
+    manifest.save(&run_dir.join(MANIFEST))
+}
+
+/// Takes note that checks begin to run: what they write in tool folders is no agent's change.
+pub(crate) fn expect_changes_by_checks(run_dir: &Path) {
+    // Without it their writes are taken for an agent's, and a person decides.
+    let _ = fs::write(run_dir.join(OUTDATED), "");
+}
+
+/// Whether the manifest is to be renewed before an agent begins.
+pub(crate) fn is_outdated(run_dir: &Path) -> bool {
+    run_dir.join(OUTDATED).exists() || !run_dir.join(MANIFEST).exists()
+}
+
+/// Notes the tool folders again, but for what agents of this run have changed.
+pub(crate) fn renew(workspace: &Workspace, run_dir: &Path) -> Result<(), WorkspaceError> {
+    let path = run_dir.join(MANIFEST);
+    let earlier = ToolManifest::load(&path).unwrap_or_default();
+    let changed = fs::read(run_dir.join(CHANGED)).ok();
+    let changed: Vec<PathBuf> = changed
+        .and_then(|list| serde_json::from_slice(&list).ok())
+        .unwrap_or_default();
+    let now = workspace.note_tools(&workspace.tool_folders()?)?;
+    now.with_files_of(&earlier, &changed).save(&path)?;
+    // One that stays makes the next call do this again.
+    let _ = fs::remove_file(run_dir.join(OUTDATED));
+    Ok(())
+}
+
+/// Finds what is not as it was before the agent began, and removes the caches among it.
+pub(crate) fn find_changes(
+    workspace: &Workspace,
+    snapshot: &Snapshot,
+    run_dir: &Path,
+) -> Result<Option<ToolFolderChanges>, WorkspaceError> {
+    let Some(manifest) = ToolManifest::load(&run_dir.join(MANIFEST)) else {
+        return Ok(None);
+    };
+    let dir = workspace.dir();
+    let changes = manifest
+        .find_changes(dir, &snapshot.tool_folders)
+        .remove_caches(dir);
+    let path = run_dir.join(CHANGED);
+    let list = serde_json::to_vec(&changes.files).unwrap_or_default();
+    fs::write(&path, list).map_err(|error| WorkspaceError::io("write", &path, error))?;
+    Ok(describe(&changes))
+}
+
+fn describe(changes: &ToolChanges) -> Option<ToolFolderChanges> {
+    let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let folders: BTreeSet<PathBuf> = changes.folders();
+    (!changes.files.is_empty()).then(|| ToolFolderChanges {
+        files: changes.files.len() as u64,
+        listed: changes
+            .files
+            .iter()
+            .take(ToolFolderChanges::LISTED)
+            .map(name)
+            .collect(),
+        folders: folders
+            .iter()
+            .take(ToolFolderChanges::LISTED)
+            .map(name)
+            .collect(),
+    })
+}

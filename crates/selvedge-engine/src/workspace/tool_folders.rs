@@ -1,0 +1,548 @@
+//! Folders of installed tools and dependencies, which snapshots leave out: a manifest of their files, and which of
+//! these have changed since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Workspace;
+use super::anchored::Anchor;
+use super::coverage::LeftOut;
+use super::error::WorkspaceError;
+use super::fingerprint::Fingerprint;
+use super::ids::{BlobHasher, BlobId};
+use super::inventory::{read_file, write_file};
+use super::relative::Relative;
+use super::shadow;
+
+/// Folders that installers fill with what checks load or start.
+const NAMES: [&str; 13] = [
+    "node_modules",
+    "bower_components",
+    ".yarn",
+    ".venv",
+    "venv",
+    ".direnv",
+    ".tox",
+    ".nox",
+    ".eggs",
+    "vendor",
+    ".bundle",
+    "deps",
+    "Pods",
+];
+/// The file by which a Python environment of any name declares itself.
+const PYTHON_ENVIRONMENT: &str = "pyvenv.cfg";
+/// Folders of `node_modules` that tools fill with what they can compute again.
+const NODE_CACHES: [&str; 4] = [".cache", ".vite", ".vite-temp", ".vitest"];
+/// What a package manager notes for itself, and no other program loads.
+const RECORDS: [(&str, &str); 7] = [
+    ("node_modules", ".package-lock.json"),
+    ("node_modules", ".modules.yaml"),
+    ("node_modules", ".pnpm-workspace-state.json"),
+    ("node_modules", ".pnpm-workspace-state-v1.json"),
+    ("node_modules", ".yarn-integrity"),
+    ("node_modules", ".yarn-state.yml"),
+    (".yarn", "install-state.gz"),
+];
+/// Folders of an environment that the tool which made it empties and fills at each run.
+const RUN_FOLDERS: [&str; 4] = ["log", "tmp", ".tmp", "dist"];
+
+/// The largest file whose bytes are noted, and the most bytes that are read for one manifest.
+const MAX_READ: u64 = 8 << 20;
+const MAX_TOTAL: u64 = 512 << 20;
+
+/// The first record, changed whenever the form changes.
+const FORM: &[u8] = b"selvedge tool folders 1";
+
+/// One file or link of a tool folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ToolFile {
+    print: Fingerprint,
+    /// Whether an equal fingerprint means equal bytes.
+    settled: bool,
+    /// None where it was too large to be read.
+    blob: Option<BlobId>,
+}
+
+/// The files of all tool folders of a workspace at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolManifest {
+    /// Folders, or single files of one that is covered otherwise.
+    folders: BTreeSet<Relative>,
+    files: BTreeMap<Relative, ToolFile>,
+}
+
+/// Which files of tool folders are not as a manifest has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolChanges {
+    /// Added, removed and changed files, relative to the workspace.
+    pub(crate) files: Vec<PathBuf>,
+    /// Caches in these folders that are not as they were. They can be computed again.
+    pub(crate) caches: BTreeSet<PathBuf>,
+}
+
+/// What a path in a tool folder is.
+#[derive(Debug, PartialEq, Eq)]
+enum Rule {
+    /// Something that a check may load.
+    Held,
+    /// Part of a cache, which is removed at this path.
+    Cache(PathBuf),
+    /// What a tool notes for itself.
+    Record,
+}
+
+impl Workspace {
+    /// Finds the folders (or files in them) of installed tools and dependencies that snapshots leave out.
+    pub(crate) fn tool_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let survey = self.survey(self.rules(), &Default::default())?;
+        Ok(self.tool_folders_in(&survey.left_out))
+    }
+
+    pub(super) fn tool_folders_in(&self, left_out: &[LeftOut]) -> Vec<PathBuf> {
+        let is_named = |path: &Path| {
+            path.iter()
+                .any(|name| NAMES.iter().any(|tool| name == OsStr::new(tool)))
+        };
+        let is_environment = |path: &Path| self.dir.join(path).join(PYTHON_ENVIRONMENT).is_file();
+        left_out
+            .iter()
+            .map(|it| &it.path)
+            .filter(|path| is_named(path) || is_environment(path))
+            .cloned()
+            .collect()
+    }
+
+    /// Notes the files of tool folders, and keeps the manifest for the next call: the bytes of files that have not
+    /// changed since the last one are not read again.
+    pub(crate) fn note_tools(&self, folders: &[PathBuf]) -> Result<ToolManifest, WorkspaceError> {
+        let path = self.shadow.dir().join("tools");
+        let known = ToolManifest::load(&path).unwrap_or_default();
+        let manifest = ToolManifest::note(&self.dir, folders, &known);
+        if manifest != known {
+            manifest.save(&path)?;
+        }
+        Ok(manifest)
+    }
+}
+
+impl ToolManifest {
+    fn note(dir: &Path, folders: &[PathBuf], known: &Self) -> Self {
+        let folders: BTreeSet<Relative> = folders.iter().map(|it| it.as_path().into()).collect();
+        let now = SystemTime::now();
+        let mut total = 0;
+        let reader = Anchor::at(dir).ok();
+        let files = scan(dir, &folders).into_iter().map(|(path, print)| {
+            let same = known.files.get(&path);
+            let same = same.filter(|it| it.settled && it.print == print && it.blob.is_some());
+            let file = same.copied().unwrap_or_else(|| {
+                let is_read = print.size <= MAX_READ && total < MAX_TOTAL;
+                let blob = reader
+                    .as_ref()
+                    .filter(|_| is_read)
+                    .and_then(|reader| hash(reader, &path, &print).ok());
+                total += print.size * u64::from(is_read);
+                ToolFile {
+                    print,
+                    settled: print.settled_at(now),
+                    blob,
+                }
+            });
+            (path, file)
+        });
+        let files = files.collect();
+        Self { folders, files }
+    }
+
+    /// Finds the files that are not as they are here. `folders` are the tool folders now.
+    pub(crate) fn find_changes(&self, dir: &Path, folders: &[PathBuf]) -> ToolChanges {
+        let mut all = self.folders.clone();
+        all.extend(folders.iter().map(|it| Relative::from(it.as_path())));
+        let now = scan(dir, &all);
+        let reader = Anchor::at(dir).ok();
+        let is_same = |path: &Relative, noted: &ToolFile| {
+            let Some(print) = now.get(path) else {
+                return false;
+            };
+            let is_equal = noted.print == *print;
+            if is_equal && (noted.settled || noted.blob.is_none()) {
+                return true;
+            }
+            let may_be_equal = noted.print.mode == print.mode && noted.print.size == print.size;
+            may_be_equal
+                && noted.blob.is_some()
+                && noted.blob == reader.as_ref().and_then(|it| hash(it, path, print).ok())
+        };
+        let gone_or_changed = self
+            .files
+            .iter()
+            .filter(|(path, noted)| !is_same(path, noted))
+            .map(|(path, _)| path);
+        let added = now.keys().filter(|path| !self.files.contains_key(*path));
+        let mut changes = ToolChanges::default();
+        for path in gone_or_changed.chain(added) {
+            match rule(path) {
+                Rule::Held => changes.files.push(path.to_path_buf()),
+                Rule::Cache(at) => drop(changes.caches.insert(at)),
+                Rule::Record => {}
+            }
+        }
+        changes.files.sort();
+        changes
+    }
+
+    /// The same manifest with some files as an earlier one has them, so that they still count as changed.
+    pub(crate) fn with_files_of(mut self, earlier: &Self, paths: &[PathBuf]) -> Self {
+        for path in paths {
+            let path = Relative::from(path.as_path());
+            match earlier.files.get(&path) {
+                Some(file) => drop(self.files.insert(path, *file)),
+                None => drop(self.files.remove(&path)),
+            }
+        }
+        self.folders.extend(earlier.folders.iter().cloned());
+        self
+    }
+
+    pub(crate) fn load(path: &Path) -> Option<Self> {
+        Self::from_bytes(&fs::read(path).ok()?)
+    }
+
+    pub(crate) fn save(&self, path: &Path) -> Result<(), WorkspaceError> {
+        shadow::write_whole(path, &self.to_bytes())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = FORM.to_vec();
+        let counts = format!("\0{} {}\0", self.folders.len(), self.files.len());
+        bytes.extend_from_slice(counts.as_bytes());
+        for folder in &self.folders {
+            bytes.extend_from_slice(folder.as_os_str().as_bytes());
+            bytes.push(0);
+        }
+        for (path, file) in &self.files {
+            write_file(
+                &mut bytes,
+                path,
+                &file.print,
+                file.settled,
+                file.blob.as_ref(),
+            );
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        if records.next()? != FORM {
+            return None;
+        }
+        let (folder_count, file_count) = str::from_utf8(records.next()?).ok()?.split_once(' ')?;
+        let folder_count: usize = folder_count.parse().ok()?;
+        let folders: BTreeSet<Relative> = records
+            .by_ref()
+            .take(folder_count)
+            .map(Relative::from_bytes)
+            .collect();
+        let files: BTreeMap<_, _> = records
+            .map(|record| {
+                let (path, print, settled, blob) = read_file(record)?;
+                Some((
+                    path,
+                    ToolFile {
+                        print,
+                        settled,
+                        blob,
+                    },
+                ))
+            })
+            .collect::<Option<_>>()?;
+        // Invariant: a manifest lists every file. One cut short would hide changes as additions.
+        let is_whole =
+            folders.len() == folder_count && Ok(files.len()) == file_count.parse::<usize>();
+        is_whole.then_some(Self { folders, files })
+    }
+}
+
+impl ToolChanges {
+    /// Removes the caches that are not as they were, so that no check uses what an agent may have put there. One that
+    /// cannot be removed counts as a changed file.
+    pub(crate) fn remove_caches(mut self, dir: &Path) -> Self {
+        for path in std::mem::take(&mut self.caches) {
+            let at = dir.join(&path);
+            let is_folder = at.symlink_metadata().is_ok_and(|data| data.is_dir());
+            let removed = if is_folder {
+                fs::remove_dir_all(&at)
+            } else {
+                fs::remove_file(&at)
+            };
+            if removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+                self.files.push(path);
+            }
+        }
+        self.files.sort();
+        self
+    }
+
+    /// The tool folders that the changed files are in.
+    pub(crate) fn folders(&self) -> BTreeSet<PathBuf> {
+        self.files.iter().map(|path| tool_folder(path)).collect()
+    }
+}
+
+/// The outermost tool folder that a path is in.
+fn tool_folder(path: &Path) -> PathBuf {
+    let mut folder = PathBuf::new();
+    for name in path {
+        folder.push(name);
+        if NAMES.iter().any(|tool| name == OsStr::new(tool)) {
+            return folder;
+        }
+    }
+    path.iter().next().map(PathBuf::from).unwrap_or_default()
+}
+
+fn rule(path: &Path) -> Rule {
+    let names: Vec<&OsStr> = path.iter().collect();
+    let is = |at: usize, wanted: &str| names.get(at).is_some_and(|it| *it == OsStr::new(wanted));
+    let upto = |at: usize| names.iter().take(at + 1).collect::<PathBuf>();
+    for at in 0..names.len() {
+        if is(at, "__pycache__") && at + 1 < names.len() {
+            return Rule::Cache(path.to_owned());
+        }
+        if is(at, "node_modules") && NODE_CACHES.iter().any(|cache| is(at + 1, cache)) {
+            return Rule::Cache(upto((at + 2).min(names.len() - 1)));
+        }
+        let is_record = |(folder, name): &(&str, &str)| is(at, folder) && is(at + 1, name);
+        if at + 2 == names.len() && RECORDS.iter().any(is_record) {
+            return Rule::Record;
+        }
+        let is_run_folder = |at| RUN_FOLDERS.iter().any(|name| is(at, name));
+        if (is(at, ".tox") || is(at, ".nox")) && (is_run_folder(at + 1) || is_run_folder(at + 2)) {
+            return Rule::Record;
+        }
+    }
+    Rule::Held
+}
+
+/// Everything below the folders that is not a folder. A folder that cannot be read stands for what is in it.
+fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerprint> {
+    let mut files = BTreeMap::new();
+    let is_inside = |path: &Path| {
+        let mut above = path.ancestors().skip(1);
+        above.any(|above| folders.contains(above.as_os_str()))
+    };
+    let outermost = folders.iter().filter(|path| !is_inside(path));
+    let mut waiting: Vec<PathBuf> = outermost.map(|path| path.to_path_buf()).collect();
+    while let Some(path) = waiting.pop() {
+        let Ok(data) = dir.join(&path).symlink_metadata() else {
+            continue;
+        };
+        let entries = match data.is_dir() {
+            true => fs::read_dir(dir.join(&path)).ok(),
+            false => None,
+        };
+        let Some(entries) = entries else {
+            files.insert(path.into(), Fingerprint::of(&data));
+            continue;
+        };
+        for entry in entries.flatten() {
+            let mut below: OsString = path.clone().into();
+            below.push("/");
+            below.push(entry.file_name());
+            let below = PathBuf::from(below);
+            match entry.file_type() {
+                Ok(kind) if !kind.is_dir() => {
+                    if let Ok(data) = entry.metadata() {
+                        files.insert(below.into(), Fingerprint::of(&data));
+                    }
+                }
+                _ => waiting.push(below),
+            }
+        }
+    }
+    files
+}
+
+/// Hashes a file's bytes, or where a link leads.
+fn hash(reader: &Anchor, path: &Path, print: &Fingerprint) -> io::Result<BlobId> {
+    if print.is_link() {
+        let target = reader.read_link(path)?;
+        return Ok(BlobId::of(target.as_os_str().as_bytes()));
+    }
+    let mut file = reader.open(path)?;
+    let mut hasher = BlobHasher::new(print.size);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish()),
+            read => hasher.update(&buffer[..read]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Tools(tempfile::TempDir);
+
+    impl Tools {
+        fn with(files: &[&str]) -> Self {
+            let tools = Self(tempfile::tempdir().unwrap());
+            files
+                .iter()
+                .for_each(|file| tools.write(file, "as installed"));
+            tools
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn note(&self, folders: &[&str]) -> ToolManifest {
+            ToolManifest::note(self.0.path(), &paths(folders), &ToolManifest::default())
+        }
+
+        fn changes(&self, manifest: &ToolManifest, folders: &[&str]) -> ToolChanges {
+            manifest.find_changes(self.0.path(), &paths(folders))
+        }
+    }
+
+    fn paths(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn find_changes_names_what_is_added_removed_and_rewritten() {
+        let tools = Tools::with(&[
+            "node_modules/a.js",
+            "node_modules/b.js",
+            "node_modules/c.js",
+        ]);
+        let manifest = tools.note(&["node_modules"]);
+        assert_eq!(tools.changes(&manifest, &[]), ToolChanges::default());
+        // Installed again, or touched: the same bytes.
+        fs::remove_file(tools.0.path().join("node_modules/a.js")).unwrap();
+        tools.write("node_modules/a.js", "as installed");
+        assert_eq!(tools.changes(&manifest, &[]), ToolChanges::default());
+
+        tools.write("node_modules/a.js", "something up");
+        fs::remove_file(tools.0.path().join("node_modules/b.js")).unwrap();
+        fs::remove_file(tools.0.path().join("node_modules/c.js")).unwrap();
+        std::os::unix::fs::symlink("a.js", tools.0.path().join("node_modules/c.js")).unwrap();
+        tools.write("web/node_modules/d.js", "new");
+        let changes = tools.changes(&manifest, &["node_modules", "web/node_modules"]);
+        let expected = [
+            "node_modules/a.js",
+            "node_modules/b.js",
+            "node_modules/c.js",
+            "web/node_modules/d.js",
+        ];
+        assert_eq!(changes.files, paths(&expected));
+        assert_eq!(
+            changes.folders(),
+            BTreeSet::from(["node_modules".into(), "web/node_modules".into()])
+        );
+
+        // A later manifest keeps these as they were, and nothing else.
+        tools.write("node_modules/e.js", "a check's own");
+        let later = tools.note(&["node_modules", "web/node_modules"]);
+        let later = later.with_files_of(&manifest, &changes.files);
+        assert_eq!(tools.changes(&later, &[]), changes);
+    }
+
+    #[test]
+    fn find_changes_excepts_caches_and_records_of_tools_alone() {
+        let held = [
+            "node_modules/.bin/jest",
+            "node_modules/lib/.cache.js",
+            "node_modules/lib/.package-lock.json",
+            ".venv/lib/site-packages/pytest/main.py",
+            ".venv/lib/site-packages/dist/tmp/log.py",
+            ".tox/py311/lib/six.py",
+            "vendor/.vite/deps/a.js",
+        ];
+        let caches = [
+            (
+                "node_modules/.cache/babel/a.json",
+                "node_modules/.cache/babel",
+            ),
+            (
+                "web/node_modules/.vite/deps/a.js",
+                "web/node_modules/.vite/deps",
+            ),
+            (
+                ".venv/lib/six/__pycache__/six.cpython-311.pyc",
+                ".venv/lib/six/__pycache__/six.cpython-311.pyc",
+            ),
+        ];
+        let records = [
+            "node_modules/.package-lock.json",
+            "web/node_modules/.yarn-integrity",
+            ".tox/py311/log/1.json",
+            ".tox/.tmp/package",
+        ];
+        let tools = Tools::with(&[]);
+        let folders = [
+            "node_modules",
+            "web/node_modules",
+            ".venv",
+            ".tox",
+            "vendor",
+        ];
+        let manifest = tools.note(&folders);
+        let cached = caches.iter().map(|(path, _)| path);
+        for path in held.iter().chain(cached).chain(&records) {
+            tools.write(path, "new");
+        }
+        let changes = tools.changes(&manifest, &folders);
+        let mut expected = paths(&held);
+        expected.sort();
+        assert_eq!(changes.files, expected);
+        let removed: BTreeSet<PathBuf> = caches.iter().map(|(_, at)| at.into()).collect();
+        assert_eq!(changes.caches, removed);
+
+        let changes = changes.remove_caches(tools.0.path());
+        assert_eq!(changes.files, expected);
+        let left = tools.changes(&manifest, &folders);
+        assert!(left.caches.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn find_changes_sees_a_rewrite_with_the_old_time() {
+        let tools = Tools::with(&["node_modules/a.js"]);
+        let path = tools.0.path().join("node_modules/a.js");
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        let manifest = tools.note(&["node_modules"]);
+        tools.write("node_modules/a.js", "AS INSTALLED");
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(before)
+            .unwrap();
+        let changes = tools.changes(&manifest, &[]);
+        assert_eq!(changes.files, paths(&["node_modules/a.js"]));
+    }
+
+    #[test]
+    fn manifest_is_loaded_as_it_was_saved_or_not_at_all() {
+        let tools = Tools::with(&["node_modules/a b.js", "vendor/x"]);
+        let manifest = tools.note(&["node_modules", "vendor"]);
+        let bytes = manifest.to_bytes();
+        assert_eq!(ToolManifest::from_bytes(&bytes), Some(manifest));
+        for end in 0..bytes.len() {
+            assert_eq!(ToolManifest::from_bytes(&bytes[..end]), None, "{end} bytes");
+        }
+        let none = ToolManifest::default();
+        assert_eq!(ToolManifest::from_bytes(&none.to_bytes()), Some(none));
+    }
+}
