@@ -16,13 +16,16 @@ use crate::agents::env::{for_checks, ours};
 use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
 use crate::gates::{
-    BaselineRun, CrossedTrees, Gate, Place, Remembered, Trees, Verification, settle, verify,
+    BaselineRun, CrossedTrees, Gate, Place, Remembered, Setup, Trees, Verification, settle, verify,
 };
 use crate::process::Supervisor;
 use crate::sandbox::{Steering, held};
 use crate::tools;
 use crate::unkept;
 use crate::workspace::{self, Workspace, WorkspaceError};
+
+/// The file in the run's directory that is there once dependencies were installed in the clone.
+const SET_UP: &str = "set-up";
 
 /// Where a run's effects take place.
 #[derive(Debug, Clone)]
@@ -57,7 +60,14 @@ impl Site {
     ) -> Option<Input> {
         let effect = pending.id;
         match &pending.kind {
-            EffectKind::Snapshot { moment } => Some(self.snapshot(run, effect, *moment).await),
+            EffectKind::Snapshot { moment } => {
+                if *moment == SnapshotMoment::Start
+                    && let Err(aborted) = self.set_up(run, progress, cancel).await
+                {
+                    return aborted_input(effect, aborted);
+                }
+                Some(self.snapshot(run, effect, *moment).await)
+            }
             EffectKind::Restore { tree } => Some(self.restore(effect, tree.clone()).await),
             EffectKind::Baseline => match self.baseline(run, progress, cancel).await {
                 Ok(baseline) => Some(Input::BaselineTaken {
@@ -67,12 +77,11 @@ impl Site {
                 Err(aborted) => aborted_input(effect, aborted),
             },
             EffectKind::Execute { run_number } => {
-                if let Err(error) = self.renew_tools().await {
-                    let error = format!("cannot note the installed tools: {error}");
-                    let outcome = SessionOutcome::failed(SessionStatus::Infra, error);
+                let prepared = self.prepare_session(run, progress, cancel).await;
+                if let Err(failed) = prepared {
                     return Some(Input::SessionEnded {
                         effect,
-                        outcome: Box::new(outcome),
+                        outcome: failed,
                     });
                 }
                 let outcome = self.execute(run, *run_number, progress, cancel).await;
@@ -142,6 +151,42 @@ impl Site {
         gate.ask(progress, cancel).await
     }
 
+    /// Installs dependencies in a fresh clone, before its first tree is kept, and again where the run goes on in
+    /// another clone.
+    async fn set_up(
+        &self,
+        run: &Run,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(), CheckAborted> {
+        let (setup, done) = (&run.spec.setup, self.run_dir.join(SET_UP));
+        // A later subtask of a plan finds what was installed for the first one.
+        let is_needed = setup.in_clone && !setup.run.is_empty() && run.spec.test_base.is_none();
+        if !is_needed || done.exists() {
+            return Ok(());
+        }
+        let place = Place {
+            workspace: run.spec.workspace.clone(),
+            run_dir: self.run_dir.clone(),
+            tag: format!("{}.start", run.run_id),
+            outputs: "start".to_owned(),
+            last_green: Vec::new(),
+            lock: self.lock(),
+            supervisor: self.checks.clone(),
+            is_baseline: true,
+            setup: run.spec.setup.clone(),
+        };
+        let setup = Setup {
+            place: &place,
+            progress,
+            cancel,
+        };
+        setup.install().await?;
+        // Without the mark it is done once more.
+        let _ = std::fs::write(done, "");
+        Ok(())
+    }
+
     async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
         let name = snapshot_name(run, moment);
         let run_dir = self.run_dir.clone();
@@ -177,14 +222,43 @@ impl Site {
         }
     }
 
+    async fn prepare_session(
+        &self,
+        run: &Run,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(), Box<SessionOutcome>> {
+        let failed = |status, error| Err(Box::new(SessionOutcome::failed(status, error)));
+        match self.set_up(run, progress, cancel).await {
+            Ok(()) => {}
+            Err(error @ CheckAborted::Cancelled) => {
+                return failed(SessionStatus::Cancelled, error.to_string());
+            }
+            Err(CheckAborted::Infrastructure(error)) => {
+                return failed(SessionStatus::Infra, error);
+            }
+        }
+        match self.renew_tools(run).await {
+            Ok(()) => Ok(()),
+            Err(error) => failed(
+                SessionStatus::Infra,
+                format!("cannot note the installed tools: {error}"),
+            ),
+        }
+    }
+
     /// Notes the installed tools again where checks have run since they were noted.
-    async fn renew_tools(&self) -> Result<(), String> {
+    async fn renew_tools(&self, run: &Run) -> Result<(), String> {
         let run_dir = self.run_dir.clone();
         if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
             return Ok(());
         }
-        self.with_workspace(move |workspace| tools::renew(workspace, &run_dir))
-            .await
+        let baseline = run.baseline.clone();
+        self.with_workspace(move |workspace| {
+            let written = baseline.as_ref().map(|it| it.written_files.as_slice());
+            tools::renew(workspace, &run_dir, written)
+        })
+        .await
     }
 
     async fn restore(&self, effect: EffectId, tree: TreeId) -> Input {
@@ -314,6 +388,7 @@ impl Site {
                 lock: self.lock(),
                 supervisor: self.checks.clone(),
                 is_baseline: true,
+                setup: run.spec.setup.clone(),
             },
             steps: run.spec.steps(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
@@ -369,6 +444,11 @@ impl Site {
             baseline: run.spec.steps().iter().enumerate().map(before).collect(),
             known_failures: run.spec.known_failures.clone(),
             test_base: run.spec.test_base.clone(),
+            setup: run.spec.setup.clone(),
+            written_before: run
+                .baseline
+                .as_ref()
+                .map(|baseline| baseline.written_files.clone()),
             changed_tools: run
                 .attempt(run_number)
                 .and_then(|attempt| attempt.changed_tools.clone()),

@@ -1,7 +1,6 @@
 //! Folders of installed tools, held against a manifest over a run: noted before each session, but for what earlier
 //! sessions have changed, and compared after it.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,16 +36,28 @@ pub(crate) fn is_outdated(run_dir: &Path) -> bool {
     run_dir.join(OUTDATED).exists() || !run_dir.join(MANIFEST).exists()
 }
 
-/// Notes the tool folders again, but for what agents of this run have changed.
-pub(crate) fn renew(workspace: &Workspace, run_dir: &Path) -> Result<(), WorkspaceError> {
+/// Notes the tool folders again before a session. Once an agent has run, only what checks write by themselves is
+/// noted: the files in `written`, or without a baseline all that no agent has changed.
+pub(crate) fn renew(
+    workspace: &Workspace,
+    run_dir: &Path,
+    written: Option<&[String]>,
+) -> Result<(), WorkspaceError> {
     let path = run_dir.join(MANIFEST);
     let earlier = ToolManifest::load(&path).unwrap_or_default();
-    let changed = fs::read(run_dir.join(CHANGED)).ok();
-    let changed: Vec<PathBuf> = changed
-        .and_then(|list| serde_json::from_slice(&list).ok())
-        .unwrap_or_default();
     let now = workspace.note_tools(&workspace.tool_folders()?)?;
-    now.with_files_of(&earlier, &changed).save(&path)?;
+    let manifest = match (fs::read(run_dir.join(CHANGED)), written) {
+        (Err(_), _) => now,
+        (Ok(_), Some(written)) => {
+            let written: Vec<PathBuf> = written.iter().map(PathBuf::from).collect();
+            earlier.with_files_of(&now, &written)
+        }
+        (Ok(list), None) => {
+            let changed: Vec<PathBuf> = serde_json::from_slice(&list).unwrap_or_default();
+            now.with_files_of(&earlier, &changed)
+        }
+    };
+    manifest.save(&path)?;
     // One that stays makes the next call do this again.
     let _ = fs::remove_file(run_dir.join(OUTDATED));
     Ok(())
@@ -73,7 +84,6 @@ pub(crate) fn find_changes(
 
 fn describe(changes: &ToolChanges) -> Option<ToolFolderChanges> {
     let name = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let folders: BTreeSet<PathBuf> = changes.folders();
     (!changes.files.is_empty()).then(|| ToolFolderChanges {
         files: changes.files.len() as u64,
         listed: changes
@@ -82,10 +92,7 @@ fn describe(changes: &ToolChanges) -> Option<ToolFolderChanges> {
             .take(ToolFolderChanges::LISTED)
             .map(name)
             .collect(),
-        folders: folders
-            .iter()
-            .take(ToolFolderChanges::LISTED)
-            .map(name)
-            .collect(),
+        folders: changes.folders.iter().map(name).collect(),
+        setup_error: None,
     })
 }

@@ -52,6 +52,7 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "workspace.between_attempts",
     ),
     ("SELVEDGE_WORKSPACE_ON_EXHAUSTED", "workspace.on_exhausted"),
+    ("SELVEDGE_SETUP_TIMEOUT", "setup.timeout"),
     ("SELVEDGE_GUARD_POLICY", "guard.policy"),
     ("SELVEDGE_SANDBOX_BACKEND", "sandbox.backend"),
     ("SELVEDGE_SANDBOX_REQUIRED", "sandbox.required"),

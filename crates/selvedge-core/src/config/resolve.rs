@@ -17,7 +17,7 @@ use super::walls::keeps_the_walls;
 use crate::guard::{Globs, Protection, Rule};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, Container, EnvironmentSpec, KnownFailures,
-    OnExhausted, SandboxSpec, SessionLimits, Step, SyntaxRules, VoteMode,
+    OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules, VoteMode,
 };
 use crate::price::is_same;
 
@@ -83,6 +83,8 @@ pub struct Resolved {
     pub sandbox: SandboxSpec,
     /// What of our own environment checks see, and what of it is secret, beyond the defaults.
     pub environment: EnvironmentSpec,
+    /// What installs dependencies and resets state for the checks.
+    pub setup: SetupSpec,
     /// What was ignored, and what was probably meant.
     pub warnings: Vec<Diagnostic>,
     pub(super) tree: Node,
@@ -316,6 +318,13 @@ impl Resolved {
             environment: EnvironmentSpec {
                 checks: config.environment.checks,
                 secrets: config.environment.secrets,
+            },
+            setup: SetupSpec {
+                run: config.setup.run.0,
+                reset: config.setup.reset.0,
+                files: config.setup.files,
+                timeout_ms: config.setup.timeout.0,
+                in_clone: false,
             },
             warnings,
             tree,

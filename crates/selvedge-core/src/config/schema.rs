@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::agent::Agent;
 use super::check::Check;
-use super::values::{Dollars, HumanDuration, PerMillion, Retries, Share, Whole};
+use super::values::{CommandLines, Dollars, HumanDuration, PerMillion, Retries, Share, Whole};
 use crate::guard::Policy;
 use crate::model::{Backend, BaselineMode, BetweenAttempts, OnExhausted, Profile, VoteMode};
 use crate::price::Price;
@@ -27,6 +27,7 @@ pub(super) struct Config {
     pub(super) guard: Guard,
     pub(super) sandbox: Sandbox,
     pub(super) environment: Environment,
+    pub(super) setup: Setup,
     #[serde(default)]
     pub(super) checks: Vec<Check>,
     pub(super) agents: BTreeMap<String, Agent>,
@@ -135,4 +136,13 @@ pub(super) struct Sandbox {
 pub(super) struct Environment {
     pub(super) checks: Vec<String>,
     pub(super) secrets: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "a table")]
+pub(super) struct Setup {
+    pub(super) run: CommandLines,
+    pub(super) reset: CommandLines,
+    pub(super) files: Vec<String>,
+    pub(super) timeout: HumanDuration,
 }

@@ -223,6 +223,37 @@ impl<'de> Deserialize<'de> for CommandLine {
     }
 }
 
+/// Command lines, each run by itself: one, or a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "StringOrList")]
+pub(super) struct CommandLines(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for CommandLines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lines;
+        impl<'de> Visitor<'de> for Lines {
+            type Value = Vec<String>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line, or a list of them")
+            }
+
+            fn visit_str<E: de::Error>(self, line: &str) -> Result<Vec<String>, E> {
+                Ok(vec![line.to_owned()])
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, lines: A) -> Result<Vec<String>, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(lines))
+            }
+        }
+        let lines = deserializer.deserialize_any(Lines)?;
+        if lines.iter().any(|line| line.trim().is_empty()) {
+            return Err(de::Error::custom("a command line is empty"));
+        }
+        Ok(Self(lines))
+    }
+}
+
 /// The value of an agent's environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]

@@ -15,6 +15,6 @@ mod sides;
 pub use manifest::MergeResult;
 pub use outcome::{CrossedRuns, NextRun, conclude, next_run};
 pub use sides::{
-    BaseFiles, CrossedFile, CrossingContext, Replacement, Side, find_crossed_files, may_refer,
-    scripts_among,
+    BaseFiles, CrossedFile, CrossingContext, Replacement, Side, find_crossed_files,
+    find_written_tests, may_refer, scripts_among,
 };

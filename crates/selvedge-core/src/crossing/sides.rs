@@ -117,6 +117,34 @@ pub fn find_crossed_files(
     crossed
 }
 
+/// The files of the test side among those that were written while checks ran. Of new ones, which tests write into
+/// their own folders, it is those that runners load by their names, and snapshots.
+pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) -> Vec<String> {
+    let changes: Vec<ChangedFile<'_>> = paths
+        .iter()
+        .map(|path| ChangedFile {
+            path,
+            before: base.contains_key(path).then_some(&[][..]),
+            after: None,
+        })
+        .collect();
+    let project = BaseProject::read(base, &changes, steps);
+    let is_test = |change: &&ChangedFile<'_>| {
+        if change.before.is_some() {
+            return project.side(change, &|_| false) == Side::Test;
+        }
+        let is_config = side_of_config(change.path) == Some(Side::Test);
+        is_config || LOADED_WHEN_NEW.is_match(change.path)
+    };
+    let written = changes.iter().filter(is_test);
+    written.map(|change| change.path.to_owned()).collect()
+}
+
+/// Snapshots, and modules that Python loads by itself.
+static LOADED_WHEN_NEW: Pattern = Pattern::new(
+    r"(?:^|/)__snapshots__/|\.(?:snap|ambr)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$",
+);
+
 /// Folders whose files belong to tests, beside those that hold tests.
 static TEST_DATA: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|__snapshots__|__mocks__|cassettes|goldens?|testing",

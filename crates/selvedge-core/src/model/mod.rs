@@ -21,6 +21,7 @@ mod result;
 mod review;
 mod sandbox;
 mod session;
+mod setup;
 mod spec;
 mod task;
 mod tools;
@@ -48,6 +49,7 @@ pub use result::RunResult;
 pub use review::{ReviewRecord, ReviewTarget, StaleReview};
 pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
+pub use setup::{SetupSpec, is_dependency_input};
 pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, PartOf, RunSpec, SessionLimits,
     SyntaxRules, VerificationPlan, VoteMode,

@@ -12,6 +12,7 @@ use super::sandbox::Sandbox;
 use super::task::{Step, StepKind};
 use super::tools::ToolFolderChanges;
 use crate::guard::{Finding, Strength};
+use crate::words::counted;
 
 /// What the report as a whole says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -234,6 +235,9 @@ pub struct Baseline {
     /// How many of them were known from an earlier run on the same tree.
     #[serde(default)]
     pub cached: u32,
+    /// Files of tests and installed tools that the checks wrote themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written_files: Vec<String>,
     /// Wall time in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
@@ -330,6 +334,10 @@ pub struct Report {
     /// What the attempt changed in folders of installed tools, which the checks run with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_tools: Option<Box<ToolFolderChanges>>,
+    /// Files of tests and installed tools that were written while the checks ran, and were not before the agent began:
+    /// the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written_files: Vec<String>,
     /// What stood around the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -381,8 +389,8 @@ impl Report {
     }
 
     /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
-    /// what the guard flagged, a replaced runner, or tests that are no longer executed.
-    /// changed tools that they run with, what the guard flagged, or tests that are no longer executed.
+    /// files that were written while they ran, changed tools that they run with, what the guard flagged, a replaced
+    /// runner, or tests that are no longer executed.
     pub fn review_reason(&self) -> Option<String> {
         let crossed = self
             .crossed
@@ -390,6 +398,13 @@ impl Report {
             .filter(|crossed| crossed.result != CrossedResult::Passed);
         if let Some(crossed) = crossed {
             return Some(crossed.reason.clone());
+        }
+        if !self.written_files.is_empty() {
+            return Some(format!(
+                "{} of tests or tools changed while the checks ran: {}",
+                counted(self.written_files.len() as u64, "file"),
+                self.written_files.join(", ")
+            ));
         }
         if let Some(changes) = &self.changed_tools {
             return Some(changes.describe());

@@ -13,6 +13,7 @@ use super::ids::{RunId, TaskId, TreeId};
 use super::known::KnownFailures;
 use super::money::MicroUsd;
 use super::sandbox::SandboxSpec;
+use super::setup::SetupSpec;
 use super::task::Step;
 use crate::guard::Rule;
 use crate::price::Price;
@@ -265,6 +266,9 @@ pub struct RunSpec {
     /// What of our own environment checks see, and what of it is secret, beyond the defaults.
     #[serde(default, skip_serializing_if = "EnvironmentSpec::is_default")]
     pub environment: EnvironmentSpec,
+    /// What installs dependencies and resets state for the checks.
+    #[serde(default, skip_serializing_if = "SetupSpec::is_empty")]
+    pub setup: SetupSpec,
     /// The program that froze this.
     pub selvedge_version: String,
 }

@@ -17,27 +17,61 @@ pub struct ToolFolderChanges {
     /// The folders that they are in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
+    /// Why the setup could not install them again, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_error: Option<String>,
 }
 
 impl ToolFolderChanges {
-    /// Files and folders that are listed; the files are all counted.
+    /// Files that are listed; all are counted.
     pub const LISTED: usize = 20;
-    /// Files that a sentence names.
+    /// Files and folders that a sentence names.
     const NAMED: usize = 3;
+
+    /// What of it is in some of the folders; nothing if there are none. The files that are not listed are counted with
+    /// each of them.
+    #[must_use]
+    pub fn within(mut self, folders: &[String]) -> Option<Self> {
+        let is_within = |path: &String| {
+            folders.iter().any(|folder| {
+                path.strip_prefix(folder.as_str())
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        self.listed.retain(is_within);
+        self.folders.retain(|folder| folders.contains(folder));
+        (!self.folders.is_empty()).then_some(self)
+    }
 
     /// "the attempt changed 4 files of installed tools in node_modules: a.js, b.js, c.js and 1 more".
     pub fn describe(&self) -> String {
-        let named = self.listed.len().min(Self::NAMED);
-        let more = match self.files.saturating_sub(named as u64) {
+        let changed = self.describe_files();
+        match &self.setup_error {
+            None => changed,
+            Some(error) if self.files == 0 => {
+                format!("dependencies could not be installed as the attempt names them: {error}")
+            }
+            Some(error) => format!("{changed}; they could not be installed again: {error}"),
+        }
+    }
+
+    fn describe_files(&self) -> String {
+        let (files, folders) = (self.files, self.folders.len() as u64);
+        format!(
+            "the attempt changed {} of installed tools in {}: {}",
+            counted(files, "file"),
+            Self::name_first(&self.folders, folders),
+            Self::name_first(&self.listed, files)
+        )
+    }
+
+    fn name_first(names: &[String], all: u64) -> String {
+        let named = names.len().min(Self::NAMED);
+        let more = match all.saturating_sub(named as u64) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!(
-            "the attempt changed {} of installed tools in {}: {}{more}",
-            counted(self.files, "file"),
-            self.folders.join(", "),
-            self.listed[..named].join(", ")
-        )
+        names[..named].join(", ") + &more
     }
 }
 
@@ -52,6 +86,7 @@ mod tests {
             files: 7,
             listed: names.to_vec(),
             folders: vec!["node_modules".to_owned()],
+            setup_error: None,
         };
         assert_eq!(
             changes.describe(),

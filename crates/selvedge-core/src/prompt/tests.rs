@@ -61,6 +61,7 @@ fn spec() -> RunSpec {
         snapshots: false,
         sandbox: crate::model::SandboxSpec::default(),
         environment: crate::model::EnvironmentSpec::default(),
+        setup: crate::model::SetupSpec::default(),
         selvedge_version: "test".into(),
     }
 }
@@ -97,6 +98,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             guard: None,
             crossed: None,
             changed_tools: None,
+            written_files: Vec::new(),
             sandbox: None,
             tree: None,
             started_at: Timestamp::UNIX_EPOCH,

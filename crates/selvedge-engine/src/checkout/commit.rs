@@ -58,7 +58,14 @@ impl Checkout {
         by: &Identity,
     ) -> Result<Option<Made>, CheckoutError> {
         self.ours(&["read-tree", &self.base])?;
-        self.ours(&["add", "--all", "--", "."])?;
+        // Whatever became of the rules that ignore them, what was taken along is no work.
+        let taken = self.taken().into_iter();
+        let taken: Vec<String> = taken
+            .map(|path| format!(":(exclude,literal){path}"))
+            .collect();
+        let mut add = vec!["add", "--all", "--", "."];
+        add.extend(taken.iter().map(String::as_str));
+        self.ours(&add)?;
         self.refuse_nested()?;
         let tree = self.ours(&["write-tree"])?;
         if tree == self.ours(&["rev-parse", &format!("{}^{{tree}}", self.base)])? {
@@ -79,7 +86,7 @@ impl Checkout {
     }
 
     /// What stands in the tree that no commit takes in, for git ignores it, but for folders that tools fill and
-    /// can fill again. A folder that is ignored whole counts once.
+    /// can fill again, and what was taken along. A folder that is ignored whole counts once.
     ///
     /// # Errors
     /// Git fails.
@@ -90,8 +97,9 @@ impl Checkout {
         let text = String::from_utf8_lossy(&told).into_owned();
         let paths = text.split('\0').filter(|path| !path.is_empty());
         let is_made = |path: &&str| path.split('/').any(|name| is_cache(name.as_ref()));
+        let taken = self.taken();
         Ok(paths
-            .filter(|path| !is_made(path))
+            .filter(|path| !is_made(path) && !taken.iter().any(|it| it == path))
             .map(str::to_owned)
             .collect())
     }

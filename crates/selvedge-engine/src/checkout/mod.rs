@@ -11,6 +11,7 @@ mod clone;
 mod commit;
 mod deliver;
 mod error;
+mod taken;
 
 use std::path::{Path, PathBuf};
 

@@ -13,6 +13,7 @@ use super::look::{Place, millis};
 use super::remembered::Remembered;
 use super::tier1::{look_at_all, records};
 use super::trees::settle;
+use super::written::FilesBefore;
 use crate::activity::Progress;
 use crate::checks::CheckAborted;
 use crate::workspace::Workspace;
@@ -43,16 +44,17 @@ impl BaselineRun<'_> {
             .iter()
             .map(|step| self.remembered.recall(tree?, step))
             .collect();
-        let cached = known.iter().flatten().count();
         // All or none: a check may need what one before it has built.
-        let checks = match known.into_iter().collect::<Option<Vec<_>>>() {
-            Some(checks) => checks,
-            None => self.run(began, progress, cancel).await?,
+        let known = known.into_iter().collect::<Option<Vec<_>>>();
+        let written = tree.and_then(|tree| self.remembered.recall_written(tree, self.steps));
+        let (cached, (checks, written_files)) = match known.zip(written) {
+            Some(known) => (known.0.len(), known),
+            None => (0, self.run(began, progress, cancel).await?),
         };
-        let all_known = cached == self.steps.len();
         Ok(Baseline {
-            cached: u32::try_from(cached).unwrap_or(u32::MAX) * u32::from(all_known),
+            cached: u32::try_from(cached).unwrap_or(u32::MAX),
             checks,
+            written_files,
             duration_ms: millis(began.elapsed()),
         })
     }
@@ -62,12 +64,28 @@ impl BaselineRun<'_> {
         began: Instant,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<Vec<CheckReport>, CheckAborted> {
+    ) -> Result<(Vec<CheckReport>, Vec<String>), CheckAborted> {
+        self.place.reset(cancel).await?;
+        let before = match self.start {
+            Some((workspace, _)) => Some(FilesBefore::note(workspace).await?),
+            None => None,
+        };
         let deadline = began + self.limit;
         let findings = look_at_all(&self.place, self.steps, deadline, progress, cancel).await?;
         let checks = records(self.steps, findings, self.place.supervisor.redactor())?;
+        let mut written = Vec::new();
         if let Some((workspace, tree)) = self.start {
-            settle(workspace, tree).await?;
+            let mut is_settled = false;
+            if let Some(before) = before {
+                let steps = self.place.with_setup(self.steps);
+                let (found, is_same) = before.find_written(tree, &steps).await?;
+                written.extend(found);
+                is_settled = is_same;
+            }
+            if !is_settled {
+                settle(workspace, tree).await?;
+            }
+            self.remembered.keep_written(tree, self.steps, &written);
             for (step, check) in self.steps.iter().zip(&checks) {
                 // What failed may have lacked what no tree holds, such as dependencies that were not there yet. A
                 // pass that is out of date only makes a run stricter.
@@ -76,6 +94,6 @@ impl BaselineRun<'_> {
                 }
             }
         }
-        Ok(checks)
+        Ok((checks, written))
     }
 }

@@ -3,7 +3,7 @@
 //! The tree is composed from snapshots, in the folder where the checks run. Which files are replaced, and what the
 //! runs mean, is decided in [`selvedge_core::crossing`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use super::look::{Numbered, Place};
 use super::reruns::Reruns;
 use super::tier1::records;
 use super::trees::{Trees, blocking, settle, stored};
+use super::written::FilesBefore;
 use crate::activity::{Activity, Progress};
 use crate::checks::CheckAborted;
 use crate::workspace::Workspace;
@@ -46,16 +47,21 @@ pub(super) struct Crossing<'a> {
     pub(super) began: i64,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
+    /// Files of tests and tools that were written while the checks ran.
+    pub(super) written: BTreeSet<String>,
 }
 
 impl Crossing<'_> {
     /// Runs the checks with the original tests, where the attempt changed anything on the test side. `delivered` is
     /// their report of the attempt's own tree. The folder holds a composed tree afterwards.
     pub(super) async fn run(
-        &self,
+        &mut self,
         delivered: &[CheckReport],
     ) -> Result<Option<CrossedReport>, CheckAborted> {
-        let files = self.trees.find_files(self.steps).await?;
+        let files = self
+            .trees
+            .find_files(&self.place.with_setup(self.steps))
+            .await?;
         if files.is_empty() {
             return Ok(None);
         }
@@ -98,7 +104,7 @@ impl Crossing<'_> {
 
     /// Runs the checks on the attempt's tree with the originals of `files`.
     async fn run_with(
-        &self,
+        &mut self,
         name: &str,
         files: &[CrossedFile],
         delivered: &[CheckReport],
@@ -117,6 +123,8 @@ impl Crossing<'_> {
             forget,
         )
         .await?;
+        place.reset(self.cancel).await?;
+        let before = FilesBefore::note(&self.trees.trees.workspace).await?;
         let deadline = Instant::now() + self.limit;
         let mut checks = Vec::with_capacity(self.steps.len());
         for (index, step) in self.steps.iter().enumerate() {
@@ -134,6 +142,9 @@ impl Crossing<'_> {
                 redactor,
             )?);
         }
+        let steps = self.place.with_setup(self.steps);
+        let (written, _) = before.find_written(&self.trees.trees.start, &steps).await?;
+        self.written.extend(written);
         if self.rerun_failed {
             let trees = Trees {
                 judged: crossed,

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{CheckReport, Step};
+use selvedge_core::model::{CheckReport, SetupSpec, Step};
 use tokio_util::sync::CancellationToken;
 
+use super::setup;
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding, Scene, check_for};
 use crate::process::Supervisor;
@@ -30,6 +31,8 @@ pub(crate) struct Place {
     pub(crate) supervisor: Supervisor,
     /// Whether the checks are run before the work begins.
     pub(crate) is_baseline: bool,
+    /// What installs dependencies and resets state for the checks.
+    pub(crate) setup: SetupSpec,
 }
 
 /// A step and its number in the plan, from 0.
@@ -46,6 +49,22 @@ impl Place {
             tag: format!("{}.{what}", self.tag),
             outputs: format!("{}.{what}", self.outputs),
             ..self.clone()
+        }
+    }
+
+    /// Steps, and those of the setup, whose scripts belong to the checks.
+    pub(super) fn with_setup(&self, steps: &[Step]) -> Vec<Step> {
+        steps.iter().cloned().chain(self.setup.steps()).collect()
+    }
+
+    /// Resets state before a run of the checks, where the setup says how.
+    ///
+    /// # Errors
+    /// It fails, or the run is being stopped.
+    pub(crate) async fn reset(&self, cancel: &CancellationToken) -> Result<(), CheckAborted> {
+        match setup::run_all(self, &self.setup, &self.setup.reset, "reset", cancel).await? {
+            None => Ok(()),
+            Some(error) => Err(CheckAborted::Infrastructure(error)),
         }
     }
 

@@ -13,15 +13,18 @@ mod known;
 mod look;
 mod remembered;
 mod reruns;
+mod setup;
 mod since;
 mod tier1;
 mod trees;
+mod written;
 
 pub(crate) use baseline::BaselineRun;
 pub(crate) use crossing::CrossedTrees;
 pub use judge::Gate;
 pub(crate) use look::Place;
 pub(crate) use remembered::Remembered;
+pub(crate) use setup::Setup;
 pub use since::Since;
 pub use tier1::{Verification, verify};
 pub use trees::Trees;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{CheckReport, Step, TreeId};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::agents::env::Environment;
@@ -64,13 +65,13 @@ impl Remembered {
 
     /// What a check said of a tree, if it is known.
     pub(super) fn recall(&self, tree: &TreeId, step: &Step) -> Option<CheckReport> {
-        let bytes = fs::read(self.file(tree, step)?).ok()?;
+        let bytes = fs::read(self.file(tree, step, &step.target)?).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Remembers; a disk that refuses only makes the next run slower.
     pub(super) fn keep(&self, tree: &TreeId, step: &Step, check: &CheckReport) {
-        let Some(file) = self.file(tree, step) else {
+        let Some(file) = self.file(tree, step, &step.target) else {
             return;
         };
         let remembered = CheckReport {
@@ -82,10 +83,24 @@ impl Remembered {
         self.forget_the_old();
     }
 
-    fn write(&self, file: &Path, check: &CheckReport) -> std::io::Result<()> {
+    /// The files of tests and tools that a run of checks wrote, if it is known.
+    pub(super) fn recall_written(&self, tree: &TreeId, steps: &[Step]) -> Option<Vec<String>> {
+        let bytes = fs::read(self.file(tree, &("written", steps), "")?).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Remembers these files.
+    pub(super) fn keep_written(&self, tree: &TreeId, steps: &[Step], written: &[String]) {
+        if let Some(file) = self.file(tree, &("written", steps), "") {
+            // A disk that refuses only makes the next run slower.
+            let _ = self.write(&file, &written);
+        }
+    }
+
+    fn write(&self, file: &Path, remembered: &impl Serialize) -> std::io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
-        draft.write_all(&serde_json::to_vec(check)?)?;
+        draft.write_all(&serde_json::to_vec(remembered)?)?;
         draft.persist(file)?;
         Ok(())
     }
@@ -102,7 +117,7 @@ impl Remembered {
     }
 
     /// None where it cannot be said what the result depends on.
-    fn file(&self, tree: &TreeId, step: &Step) -> Option<PathBuf> {
+    fn file(&self, tree: &TreeId, asked: &impl Serialize, line: &str) -> Option<PathBuf> {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
             hash.update(bytes.len().to_le_bytes());
@@ -111,8 +126,8 @@ impl Remembered {
         part(env!("CARGO_PKG_VERSION").as_bytes());
         part(EVIDENCE);
         part(tree.as_str().as_bytes());
-        part(&serde_json::to_vec(step).ok()?);
-        part(program(&step.target).as_bytes());
+        part(&serde_json::to_vec(asked).ok()?);
+        part(program(line).as_bytes());
         let lasting = self.environment.iter().filter(|(name, _)| {
             let name = name.to_string_lossy();
             !PASSING.iter().any(|passing| name.starts_with(passing))

@@ -104,8 +104,9 @@ impl Reruns<'_> {
         self.progress.activity(Activity::CheckRepeated {
             label: numbered.step.label().to_owned(),
         });
-        let deadline = Instant::now() + self.limit;
         let place = self.place.named(name);
+        place.reset(self.cancel).await?;
+        let deadline = Instant::now() + self.limit;
         place.look_with(numbered, argv, deadline, self.cancel).await
     }
 }

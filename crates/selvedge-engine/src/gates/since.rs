@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use ignore::WalkBuilder;
 use selvedge_core::guard::{Action, Finding, Protection, Strength};
-use selvedge_core::model::{Baseline, CheckReport, CrossedReport, KnownFailures, Step, TreeId};
+use selvedge_core::model::{
+    Baseline, CheckReport, CrossedReport, KnownFailures, SetupSpec, Step, TreeId,
+};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -112,7 +114,7 @@ impl Since {
         let outputs = self.outputs().map_err(infrastructure)?;
         let baseline: Vec<Option<CheckReport>> =
             baseline.checks.iter().cloned().map(Some).collect();
-        let crossing = Crossing {
+        let mut crossing = Crossing {
             trees: CrossedTrees {
                 trees: &room,
                 test_base: None,
@@ -128,6 +130,7 @@ impl Since {
             began: i64::MIN,
             progress,
             cancel,
+            written: BTreeSet::new(),
         };
         let mut crossed = crossing.run(delivered).await?;
         let checks = crossed.iter_mut().flat_map(|crossed| &mut crossed.checks);
@@ -235,6 +238,7 @@ impl Since {
             run_dir: outputs,
             supervisor: supervisor.clone(),
             is_baseline: false,
+            setup: SetupSpec::default(),
         }
     }
 

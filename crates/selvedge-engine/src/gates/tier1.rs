@@ -4,6 +4,7 @@
 //! with their neighbours. Each verification run has its own time, afresh; what failed is run again
 //! in time of its own.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ use selvedge_core::guard::Protection;
 use selvedge_core::machine::{apply_reruns, compare};
 use selvedge_core::model::{
     CheckReport, CheckStatus, CrossedReport, GuardReport, KnownFailures, Report, ReportStatus,
-    ReportSummary, Sandbox, SessionOutcome, Step, StepKind, SyntaxRules, TaskId, Timestamp,
-    ToolFolderChanges, TreeId, VerificationPlan,
+    ReportSummary, Sandbox, SessionOutcome, SetupSpec, Step, StepKind, SyntaxRules, TaskId,
+    Timestamp, ToolFolderChanges, TreeId, VerificationPlan,
 };
 use selvedge_core::redact::Redactor;
 use selvedge_digest::{Budget, render_shared};
@@ -27,7 +28,9 @@ use super::guard::{diagnostics, guard};
 use super::known::mark_touched;
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
+use super::setup::Setup;
 use super::trees::{Trees, settle};
+use super::written::FilesBefore;
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding};
 use crate::process::Supervisor;
@@ -78,6 +81,10 @@ pub struct Verification {
     pub baseline: Vec<Option<CheckReport>>,
     /// The tree whose tests judge the work, where it is not the one that the run began from.
     pub test_base: Option<TreeId>,
+    /// Files of tests and installed tools that the checks wrote in the baseline, where there is one.
+    pub written_before: Option<Vec<String>>,
+    /// What installs dependencies and resets state for the checks.
+    pub setup: SetupSpec,
     /// What the attempt changed in folders of installed tools.
     pub changed_tools: Option<ToolFolderChanges>,
     /// Globs of files that the task may change.
@@ -111,7 +118,7 @@ pub async fn verify(
     let mut trees = verification.trees.clone();
     let guard = verification.guard(trees.as_mut()).await?;
     let before = Steering::note(&verification.workspace);
-    let report = run_checks(verification, steps, trees, progress, cancel).await;
+    let report = set_up_and_run(verification, steps, trees, progress, cancel).await;
     // Checks that were aborted have changed things, too.
     let put_back = before.put_back();
     Ok(Report {
@@ -125,6 +132,32 @@ pub async fn verify(
     })
 }
 
+/// Installs dependencies again where the attempt changed them, then runs the checks.
+async fn set_up_and_run(
+    verification: &Verification,
+    steps: &[Step],
+    trees: Option<Trees>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Report, CheckAborted> {
+    let mut changed_tools = verification.changed_tools.clone();
+    if let Some(trees) = &trees {
+        let place = verification.place();
+        let setup = Setup {
+            place: &place,
+            progress,
+            cancel,
+        };
+        let trees = verification.crossed_trees(trees);
+        changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
+    }
+    let report = run_checks(verification, steps, trees, progress, cancel).await?;
+    Ok(Report {
+        changed_tools: changed_tools.map(Box::new),
+        ..report
+    })
+}
+
 async fn run_checks(
     verification: &Verification,
     steps: &[Step],
@@ -133,12 +166,19 @@ async fn run_checks(
     cancel: &CancellationToken,
 ) -> Result<Report, CheckAborted> {
     let place = verification.place();
+    place.reset(cancel).await?;
     let deadline = Instant::now() + verification.limit;
-    let ((findings, is_settled), changed) = futures_util::try_join!(
+    let ((findings, mut written, is_settled), changed) = futures_util::try_join!(
         async {
+            let before = verification.note_files(trees.as_ref()).await?;
             let findings = look_at_all(&place, steps, deadline, progress, cancel).await?;
-            let is_settled = settle_green(trees.as_ref(), &findings).await?;
-            Ok((findings, is_settled))
+            let (mut written, mut is_same) = (BTreeSet::new(), false);
+            if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
+                let steps = place.with_setup(steps);
+                (written, is_same) = before.find_written(&trees.start, &steps).await?;
+            }
+            let is_settled = settle_green(trees.as_ref(), &findings, is_same).await?;
+            Ok((findings, written, is_settled))
         },
         verification.look_at_changes(trees.as_ref(), deadline, cancel),
     )?;
@@ -177,7 +217,14 @@ async fn run_checks(
         ..empty(verification, status)
     };
     let crossed = verification
-        .cross(&place, trees.as_ref(), &report, progress, cancel)
+        .cross(
+            &place,
+            trees.as_ref(),
+            &report,
+            &mut written,
+            progress,
+            cancel,
+        )
         .await;
     let is_settled = is_settled && matches!(crossed, Ok(None));
     // A run that is stopped must not leave the original tests in the workspace either.
@@ -186,6 +233,7 @@ async fn run_checks(
     }
     report.crossed = crossed?.map(Box::new);
     report.tree = trees.map(|trees| trees.judged);
+    report.written_files = verification.name_written(written);
     Ok(report)
 }
 
@@ -200,6 +248,7 @@ impl Verification {
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
             is_baseline: false,
+            setup: self.setup.clone(),
         }
     }
 
@@ -261,6 +310,7 @@ impl Verification {
         place: &Place,
         trees: Option<&Trees>,
         report: &Report,
+        written: &mut BTreeSet<String>,
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Option<CrossedReport>, CheckAborted> {
@@ -271,12 +321,8 @@ impl Verification {
         if is_same || !self.would_pass(report) {
             return Ok(None);
         }
-        let crossing = Crossing {
-            trees: CrossedTrees {
-                trees,
-                test_base: self.test_base.as_ref(),
-                allow: &self.allow,
-            },
+        let mut crossing = Crossing {
+            trees: self.crossed_trees(trees),
             place,
             steps,
             baseline: &self.baseline,
@@ -286,8 +332,37 @@ impl Verification {
             began: self.began.as_second(),
             progress,
             cancel,
+            written: BTreeSet::new(),
         };
-        crossing.run(&report.checks).await
+        let crossed = crossing.run(&report.checks).await;
+        written.append(&mut crossing.written);
+        crossed
+    }
+
+    /// Notes the files before a run of the checks. Without a baseline it is not known which of them checks write
+    /// themselves, and none are compared.
+    async fn note_files(&self, trees: Option<&Trees>) -> Result<Option<FilesBefore>, CheckAborted> {
+        match trees.filter(|_| self.written_before.is_some()) {
+            Some(trees) => Ok(Some(FilesBefore::note(&trees.workspace).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The first of the files that were written, but not by the baseline's run of the checks.
+    fn name_written(&self, written: BTreeSet<String>) -> Vec<String> {
+        let Some(before) = &self.written_before else {
+            return Vec::new();
+        };
+        let new = written.into_iter().filter(|path| !before.contains(path));
+        new.take(CrossedReport::LISTED).collect()
+    }
+
+    fn crossed_trees<'a>(&'a self, trees: &'a Trees) -> CrossedTrees<'a> {
+        CrossedTrees {
+            trees,
+            test_base: self.test_base.as_ref(),
+            allow: &self.allow,
+        }
     }
 
     /// Whether a report passes once it is completed with what was known before.
@@ -322,14 +397,20 @@ pub(super) fn passed(before: &CheckReport) -> Option<bool> {
     judged.then_some(before.status == CheckStatus::Pass)
 }
 
-/// Makes the workspace what was judged, where no check is to be run again: whether it is so now. The
-/// look at the changes, which reads snapshots alone, may go on meanwhile.
-async fn settle_green(trees: Option<&Trees>, findings: &[Finding]) -> Result<bool, CheckAborted> {
+/// Makes the workspace what was judged unless it `is_same`, where no check is to be run again: whether it is so now.
+/// The look at the changes, which reads snapshots alone, may go on meanwhile.
+async fn settle_green(
+    trees: Option<&Trees>,
+    findings: &[Finding],
+    is_same: bool,
+) -> Result<bool, CheckAborted> {
     let is_red = findings.iter().any(|it| it.status.is_failure());
     let Some(trees) = trees.filter(|_| !is_red) else {
         return Ok(false);
     };
-    settle(&trees.workspace, &trees.judged).await?;
+    if !is_same {
+        settle(&trees.workspace, &trees.judged).await?;
+    }
     Ok(true)
 }
 
@@ -444,7 +525,8 @@ fn empty(verification: &Verification, status: ReportStatus) -> Report {
         gates: Vec::new(),
         guard: None,
         crossed: None,
-        changed_tools: verification.changed_tools.clone().map(Box::new),
+        changed_tools: None,
+        written_files: Vec::new(),
         sandbox: None,
         tree: verification
             .trees

@@ -12,6 +12,7 @@ mod adopt;
 mod anchored;
 mod blobs;
 mod compose;
+mod copy_ignored;
 mod coverage;
 mod diff;
 mod error;
@@ -25,6 +26,7 @@ mod keep;
 mod lock;
 mod manifest;
 mod obstacles;
+mod prints;
 mod relative;
 pub(crate) mod repository;
 mod restore;
@@ -61,6 +63,7 @@ pub use snapshot::Snapshot;
 pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 
 pub(crate) use anchored::Anchor;
+pub(crate) use prints::FilePrints;
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 
 use git::Git;

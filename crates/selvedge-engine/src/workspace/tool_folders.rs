@@ -1,7 +1,7 @@
 //! Folders of installed tools and dependencies, which snapshots leave out: a manifest of their files, and which of
 //! these have changed since.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
@@ -82,6 +82,8 @@ pub(crate) struct ToolManifest {
 pub(crate) struct ToolChanges {
     /// Added, removed and changed files, relative to the workspace.
     pub(crate) files: Vec<PathBuf>,
+    /// The tool folders that these are in.
+    pub(crate) folders: BTreeSet<PathBuf>,
     /// Caches in these folders that are not as they were. They can be computed again.
     pub(crate) caches: BTreeSet<PathBuf>,
 }
@@ -100,7 +102,7 @@ enum Rule {
 impl Workspace {
     /// Finds the folders (or files in them) of installed tools and dependencies that snapshots leave out.
     pub(crate) fn tool_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let survey = self.survey(self.rules(), &Default::default())?;
+        let survey = self.survey(self.rules(), &HashSet::new())?;
         Ok(self.tool_folders_in(&survey.left_out))
     }
 
@@ -116,6 +118,18 @@ impl Workspace {
             .filter(|path| is_named(path) || is_environment(path))
             .cloned()
             .collect()
+    }
+
+    /// The files of tool folders that a check may load.
+    pub(super) fn scan_tools(&self, left_out: &[LeftOut]) -> BTreeMap<Relative, Fingerprint> {
+        let folders = self.tool_folders_in(left_out);
+        let folders = folders
+            .iter()
+            .map(|it| Relative::from(it.as_path()))
+            .collect();
+        let mut files = scan(&self.dir, &folders);
+        files.retain(|path, _| rule(path) == Rule::Held);
+        files
     }
 
     /// Notes the files of tool folders, and keeps the manifest for the next call: the bytes of files that have not
@@ -187,7 +201,10 @@ impl ToolManifest {
         let mut changes = ToolChanges::default();
         for path in gone_or_changed.chain(added) {
             match rule(path) {
-                Rule::Held => changes.files.push(path.to_path_buf()),
+                Rule::Held => {
+                    changes.folders.insert(root_of(path, &all));
+                    changes.files.push(path.to_path_buf());
+                }
                 Rule::Cache(at) => drop(changes.caches.insert(at)),
                 Rule::Record => {}
             }
@@ -196,16 +213,16 @@ impl ToolManifest {
         changes
     }
 
-    /// The same manifest with some files as an earlier one has them, so that they still count as changed.
-    pub(crate) fn with_files_of(mut self, earlier: &Self, paths: &[PathBuf]) -> Self {
+    /// The same manifest with some files as another one has them.
+    pub(crate) fn with_files_of(mut self, other: &Self, paths: &[PathBuf]) -> Self {
         for path in paths {
             let path = Relative::from(path.as_path());
-            match earlier.files.get(&path) {
+            match other.files.get(&path) {
                 Some(file) => drop(self.files.insert(path, *file)),
                 None => drop(self.files.remove(&path)),
             }
         }
-        self.folders.extend(earlier.folders.iter().cloned());
+        self.folders.extend(other.folders.iter().cloned());
         self
     }
 
@@ -282,29 +299,21 @@ impl ToolChanges {
                 fs::remove_file(&at)
             };
             if removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+                self.folders.insert(path.clone());
                 self.files.push(path);
             }
         }
         self.files.sort();
         self
     }
-
-    /// The tool folders that the changed files are in.
-    pub(crate) fn folders(&self) -> BTreeSet<PathBuf> {
-        self.files.iter().map(|path| tool_folder(path)).collect()
-    }
 }
 
-/// The outermost tool folder that a path is in.
-fn tool_folder(path: &Path) -> PathBuf {
-    let mut folder = PathBuf::new();
-    for name in path {
-        folder.push(name);
-        if NAMES.iter().any(|tool| name == OsStr::new(tool)) {
-            return folder;
-        }
-    }
-    path.iter().next().map(PathBuf::from).unwrap_or_default()
+/// The outermost of the folders that a path is in.
+fn root_of(path: &Path, folders: &BTreeSet<Relative>) -> PathBuf {
+    let roots = path
+        .ancestors()
+        .filter(|above| folders.contains(above.as_os_str()));
+    roots.last().unwrap_or(path).to_owned()
 }
 
 fn rule(path: &Path) -> Rule {
@@ -448,7 +457,7 @@ mod tests {
         ];
         assert_eq!(changes.files, paths(&expected));
         assert_eq!(
-            changes.folders(),
+            changes.folders,
             BTreeSet::from(["node_modules".into(), "web/node_modules".into()])
         );
 

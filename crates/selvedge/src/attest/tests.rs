@@ -22,6 +22,7 @@ fn statement() -> Statement {
         guard: None,
         crossed: None,
         changed_tools: None,
+        written_files: Vec::new(),
         sandbox: None,
         tree: None,
         started_at: Timestamp::UNIX_EPOCH,

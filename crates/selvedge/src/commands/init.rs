@@ -28,7 +28,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
                 .hint("--force replaces it; --dry-run shows what would be written"),
         );
     }
-    let proposals = init::detect(&dir);
+    let (proposals, setup) = init::detect(&dir);
     if proposals.is_empty() {
         errln!("no check was found by looking at the repository");
     }
@@ -45,10 +45,10 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         }
     }));
     if args.dry_run {
-        out!("{}", init::document(&tried));
+        out!("{}", init::document(&tried, &setup));
         return Ok(exit_code::VERIFIED);
     }
-    let written = init::write(&dir, &tried, args.force).map_err(CliError::usage)?;
+    let written = init::write(&dir, &tried, &setup, args.force).map_err(CliError::usage)?;
     outln!("wrote {}", written.display());
     say_what_next(&tried);
     Ok(exit_code::VERIFIED)

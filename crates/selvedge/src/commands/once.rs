@@ -8,8 +8,8 @@ use std::time::Duration;
 use selvedge_core::config::Flags;
 use selvedge_core::machine::compare;
 use selvedge_core::model::{
-    EnvironmentSpec, KnownFailures, Report, SandboxSpec, SyntaxRules, Task, TaskId, Timestamp,
-    VerificationPlan,
+    EnvironmentSpec, KnownFailures, Report, SandboxSpec, SetupSpec, SyntaxRules, Task, TaskId,
+    Timestamp, VerificationPlan,
 };
 use selvedge_engine::activity::{Progress, Redacted};
 use selvedge_engine::{Trees, Verification, verify};
@@ -124,6 +124,8 @@ async fn carry_out(
         baseline: Vec::new(),
         known_failures: checks.known_failures.clone(),
         test_base: None,
+        written_before: None,
+        setup: SetupSpec::default(),
         changed_tools: None,
         allow: Vec::new(),
         rerun_failed: false,

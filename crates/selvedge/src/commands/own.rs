@@ -72,6 +72,49 @@ pub(super) fn prepare(
     Ok(Some(dir))
 }
 
+/// Takes ignored files along that the repository's `.worktreeinclude` or the settings name, into a clone of a
+/// repository of this machine.
+pub(super) fn take_along(
+    args: &RunArgs,
+    workspace: Option<&str>,
+    home: &Home,
+    run_id: RunId,
+    files: &[String],
+) -> Result<(), CliError> {
+    let Some(own) = Own::of(home, run_id)?.filter(|own| own.gives_back) else {
+        return Ok(());
+    };
+    let dir = directory(args.dir.as_deref().or(workspace.map(Path::new)))?;
+    let here = home.workspace(&dir).map_err(CliError::usage)?;
+    let Some(root) = here.repository_root() else {
+        return Ok(());
+    };
+    let listed = fs::read_to_string(root.join(".worktreeinclude")).unwrap_or_default();
+    let patterns: Vec<String> = listed
+        .lines()
+        .map(str::to_owned)
+        .chain(files.iter().cloned())
+        .collect();
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    let original = home.workspace(root).map_err(CliError::usage)?;
+    let checkout = own.checkout(home, run_id).map_err(CliError::usage)?;
+    let taken = checkout.take_along(&original, &patterns);
+    let taken = taken.map_err(CliError::infrastructure)?;
+    if let Some(first) = taken.first() {
+        let more = match taken.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        notice(&format!(
+            "taken along into the clone: {}{more}",
+            first.display()
+        ));
+    }
+    Ok(())
+}
+
 /// The repository that holds a directory, and where in it the directory is.
 fn of_this_machine(home: &Home, dir: &Path) -> Result<(Address, PathBuf), CliError> {
     let workspace = home.workspace(dir).map_err(CliError::usage)?;

@@ -60,7 +60,12 @@ fn begin(
     };
     let settings = settings(&dir, &args.flags(), environment)?;
     let dir = workspace(&settings, &dir);
-    let settings = settings.resolved;
+    let mut settings = settings.resolved;
+    settings.setup.in_clone = own.is_some();
+    if own.is_some() {
+        let files = &settings.setup.files;
+        own::take_along(args, task.workspace.as_deref(), home, run_id, files)?;
+    }
     outrank(args, &settings.agent, task);
     let in_git = is_in_git(home, &dir)?;
     let say = |agent: &str, notices: &[String]| {

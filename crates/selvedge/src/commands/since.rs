@@ -49,6 +49,7 @@ impl Before {
             Protection::new(&settings.protect, &settings.allow).map_err(CliError::usage)?;
         let mut baseline = Baseline {
             checks: Vec::new(),
+            written_files: Vec::new(),
             cached: 0,
             duration_ms: 0,
         };

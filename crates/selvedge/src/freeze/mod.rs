@@ -103,6 +103,7 @@ pub(crate) fn task(
         snapshots,
         sandbox: settings.sandbox.clone(),
         environment: settings.environment.clone(),
+        setup: settings.setup.clone(),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     secrets::refuse(&spec)?;

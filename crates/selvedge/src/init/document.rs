@@ -6,6 +6,7 @@ use std::time::Duration;
 use selvedge_core::config::HumanDuration;
 use selvedge_core::model::{Step, StepKind};
 
+use super::setup::SetupLine;
 use super::trial::{Trial, Tried};
 
 const HEAD: &str = "\
@@ -28,7 +29,7 @@ const NOTHING_FOUND: &str = "
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The text of the file.
-pub(crate) fn document(tried: &[Tried]) -> String {
+pub(crate) fn document(tried: &[Tried], setup: &[SetupLine]) -> String {
     let mut text = HEAD.to_owned();
     if let Some(timeout) = timeout(tried) {
         let _ = write!(
@@ -38,6 +39,9 @@ pub(crate) fn document(tried: &[Tried]) -> String {
             shown(tried.iter().map(|tried| took(&tried.trial)).sum()),
         );
     }
+    if !setup.is_empty() {
+        text.push_str(&setup_table(setup));
+    }
     for tried in tried {
         text.push('\n');
         text.push_str(&check(tried));
@@ -46,6 +50,20 @@ pub(crate) fn document(tried: &[Tried]) -> String {
         text.push_str(NOTHING_FOUND);
     }
     text
+}
+
+fn setup_table(setup: &[SetupLine]) -> String {
+    let files: Vec<&str> = setup.iter().map(|line| line.found_in).collect();
+    let lines = setup.iter().map(|line| line.run.into());
+    let run = match setup {
+        [line] => toml::Value::String(line.run.to_owned()),
+        _ => toml::Value::Array(lines.collect()),
+    };
+    format!(
+        "\n# From {}. Installs dependencies in a fresh clone, and again where an attempt changed them.\n\
+         [setup]\nrun = {run}\n",
+        files.join(", ")
+    )
 }
 
 fn check(tried: &Tried) -> String {

@@ -8,6 +8,7 @@ mod document;
 mod ecosystems;
 mod files;
 mod proposal;
+mod setup;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -18,10 +19,12 @@ use std::path::Path;
 
 pub(crate) use document::document;
 pub(crate) use proposal::Proposal;
+pub(crate) use setup::SetupLine;
 pub(crate) use trial::{Trial, Tried, try_out};
 pub(crate) use write::write;
 
-/// The checks that fit the repository at `root`.
-pub(crate) fn detect(root: &Path) -> Vec<Proposal> {
-    proposal::propose(&walk::read(root))
+/// The checks that fit the repository at `root`, and what installs its dependencies.
+pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>) {
+    let files = walk::read(root);
+    (proposal::propose(&files), setup::propose(&files))
 }

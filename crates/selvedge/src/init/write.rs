@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::document::document;
+use super::setup::SetupLine;
 use super::trial::Tried;
 use crate::settings::REPOSITORY_FILE;
 
@@ -26,7 +27,12 @@ pub(crate) enum WriteError {
 }
 
 /// Writes `selvedge.toml` into `root`, whose path is returned with the file's name.
-pub(crate) fn write(root: &Path, tried: &[Tried], force: bool) -> Result<PathBuf, WriteError> {
+pub(crate) fn write(
+    root: &Path,
+    tried: &[Tried],
+    setup: &[SetupLine],
+    force: bool,
+) -> Result<PathBuf, WriteError> {
     let path = root.join(REPOSITORY_FILE);
     let mut options = OpenOptions::new();
     options.write(true);
@@ -36,7 +42,7 @@ pub(crate) fn write(root: &Path, tried: &[Tried], force: bool) -> Result<PathBuf
         options.create_new(true);
     }
     let written = options.open(&path).and_then(|mut file| {
-        file.write_all(document(tried).as_bytes())?;
+        file.write_all(document(tried, setup).as_bytes())?;
         file.sync_all()
     });
     match written {

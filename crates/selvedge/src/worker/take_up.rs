@@ -138,8 +138,9 @@ impl Porter {
     /// The task resolved by this worker's settings, and the repository's.
     fn frozen(&self, assign: &TaskAssign, place: &Place) -> Result<RunSpec, Halt> {
         let never = |error: &dyn std::fmt::Display| Halt::Never(error.to_string());
-        let settings = settings::load(&place.dir, &Flags::default(), &self.environment)
+        let mut settings = settings::load(&place.dir, &Flags::default(), &self.environment)
             .map_err(|error| never(&error))?;
+        settings.resolved.setup.in_clone = place.is_clone();
         let workspace = place.workspace(&self.ground).map_err(Halt::NotNow)?;
         let mut task = assign.task.clone();
         task.task_id = Some(assign.lease.task_id);

@@ -84,7 +84,7 @@ fn elements(tree: &Node, key: &str) -> Vec<Node> {
 
 #[test]
 fn every_single_value_has_a_variable() {
-    const LISTS: [&str; 14] = [
+    const LISTS: [&str; 17] = [
         "agents",
         "checks",
         "environment.checks",
@@ -97,6 +97,9 @@ fn every_single_value_has_a_variable() {
         "sandbox.container_args",
         "sandbox.engine_args",
         "sandbox.writable",
+        "setup.files",
+        "setup.reset",
+        "setup.run",
         "verification.known_failures",
         "verification.syntax_except",
     ];

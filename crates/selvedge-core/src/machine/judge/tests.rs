@@ -33,6 +33,7 @@ fn run(before: CheckReport, known_failures: &[&str]) -> Run {
     spec.known_failures = KnownFailures::new(known_failures.iter().map(|&id| id.to_owned()));
     let baseline = Baseline {
         checks: vec![before],
+        written_files: Vec::new(),
         cached: 0,
         duration_ms: 1,
     };

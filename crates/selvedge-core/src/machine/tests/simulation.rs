@@ -106,6 +106,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         snapshots: world.snapshots,
         sandbox: crate::model::SandboxSpec::default(),
         environment: crate::model::EnvironmentSpec::default(),
+        setup: crate::model::SetupSpec::default(),
         selvedge_version: "test".into(),
     }
 }
@@ -140,6 +141,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
         guard: None,
         crossed: None,
         changed_tools: None,
+        written_files: Vec::new(),
         sandbox: None,
         tree,
         started_at: Timestamp::UNIX_EPOCH,
@@ -244,6 +246,7 @@ impl Simulation {
                     let checks = report(1, ReportStatus::Fail, None).checks;
                     let baseline = Baseline {
                         checks,
+                        written_files: Vec::new(),
                         cached: 0,
                         duration_ms: 1,
                     };

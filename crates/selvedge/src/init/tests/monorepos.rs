@@ -170,6 +170,7 @@ fn the_disk_is_read_without_what_is_not_the_projects() {
         fs::write(path, text).unwrap();
     }
     let found: Vec<_> = detect(root.path())
+        .0
         .iter()
         .map(|found| found.found_in.clone())
         .collect();

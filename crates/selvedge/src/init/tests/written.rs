@@ -8,7 +8,7 @@ use selvedge_core::config::{FileOwner, Layer, Resolved, resolve};
 use super::proposals;
 use crate::init::document::{DEFAULT_TIMEOUT, document};
 use crate::init::write::WriteError;
-use crate::init::{Trial, Tried, write};
+use crate::init::{Trial, Tried, detect, write};
 
 fn tried(trials: impl Fn(&str) -> Trial) -> Vec<Tried> {
     let files = [
@@ -54,7 +54,7 @@ fn a_monorepo_with_every_kind_of_trial() {
         "npm test" => Trial::Skipped,
         _ => Trial::Passed { took: seconds(2.0) },
     });
-    let text = document(&tried);
+    let text = document(&tried, &[]);
     insta::assert_snapshot!(text);
 
     let resolved = read_back(&text);
@@ -100,23 +100,24 @@ fn no_name_and_no_tools_words_can_add_a_setting() {
             };
             Tried { proposal, trial }
         });
-    let resolved = read_back(&document(&tried.collect::<Vec<_>>()));
+    let resolved = read_back(&document(&tried.collect::<Vec<_>>(), &[]));
     assert_eq!(resolved.checks, []);
     assert_eq!(resolved.agent, "claude");
 }
 
 #[test]
 fn nothing_found_is_said_and_still_a_valid_file() {
-    let text = document(&[]);
+    let text = document(&[], &[]);
     insta::assert_snapshot!(text);
     assert!(read_back(&text).checks.is_empty());
 }
 
 #[test]
 fn quick_checks_leave_the_timeout_alone() {
-    let text = document(&tried(|_| Trial::Passed {
+    let tried = tried(|_| Trial::Passed {
         took: Duration::from_secs(1),
-    }));
+    });
+    let text = document(&tried, &[]);
     assert!(!text.contains("[verification]"));
     let default = resolve([]).unwrap().verification_timeout_ms;
     assert_eq!(Duration::from_millis(default), DEFAULT_TIMEOUT);
@@ -125,15 +126,33 @@ fn quick_checks_leave_the_timeout_alone() {
 #[test]
 fn a_file_that_is_there_stays_unless_forced() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), &[], false).unwrap();
+    let path = write(root.path(), &[], &[], false).unwrap();
     fs::write(&path, "# a person's work, longer than what is written").unwrap();
-    let refused = write(root.path(), &[], false).unwrap_err();
+    let refused = write(root.path(), &[], &[], false).unwrap_err();
     assert!(matches!(refused, WriteError::Exists(ref existing) if *existing == path));
     assert!(
         fs::read_to_string(&path)
             .unwrap()
             .contains("a person's work")
     );
-    write(root.path(), &[], true).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), document(&[]));
+    write(root.path(), &[], &[], true).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(&[], &[]));
+}
+
+#[test]
+fn setup_is_read_back_as_it_was_found() {
+    let root = tempfile::tempdir().unwrap();
+    let lines = |files: &[&str]| {
+        for file in files {
+            fs::write(root.path().join(file), "").unwrap();
+        }
+        let (_, setup) = detect(root.path());
+        read_back(&document(&[], &setup)).setup.run
+    };
+    assert_eq!(lines(&[]), [] as [&str; 0]);
+    assert_eq!(lines(&["package-lock.json"]), ["npm ci"]);
+    assert_eq!(
+        lines(&["pnpm-lock.yaml", "uv.lock"]),
+        ["pnpm install --frozen-lockfile", "uv sync --locked"]
+    );
 }

@@ -1,0 +1,40 @@
+//! Ignored files that were taken along into a clone: they are the person's, and come back on no branch.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::{Checkout, CheckoutError};
+use crate::workspace::{Workspace, WorkspaceError};
+
+impl Checkout {
+    /// Takes ignored files of the original along that fit one of the patterns ([`Workspace::copy_ignored`]).
+    ///
+    /// # Errors
+    /// Files cannot be listed, read or written.
+    pub fn take_along(
+        &self,
+        original: &Workspace,
+        patterns: &[String],
+    ) -> Result<Vec<PathBuf>, CheckoutError> {
+        let taken = original.copy_ignored(&self.tree(), patterns)?;
+        let names: Vec<String> = taken
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect();
+        let path = self.list_of_taken();
+        let list = serde_json::to_vec(&names).unwrap_or_default();
+        fs::write(&path, list).map_err(|error| WorkspaceError::io("write", &path, error))?;
+        Ok(taken)
+    }
+
+    /// The files that were taken along.
+    pub(super) fn taken(&self) -> Vec<String> {
+        let list = fs::read(self.list_of_taken()).ok();
+        list.and_then(|list| serde_json::from_slice(&list).ok())
+            .unwrap_or_default()
+    }
+
+    fn list_of_taken(&self) -> PathBuf {
+        self.root.join("taken.json")
+    }
+}

@@ -1,0 +1,233 @@
+//! The setup of a project, run for the checks: installing dependencies, and resetting state.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{
+    CheckStatus, SetupSpec, Step, StepKind, ToolFolderChanges, is_dependency_input,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::crossing::CrossedTrees;
+use super::look::{Numbered, Place};
+use super::trees::{blocking, settle, stored};
+use crate::activity::{Activity, Progress};
+use crate::checks::{CheckAborted, Finding};
+use crate::workspace::Workspace;
+
+/// Ends the name of a tool folder that is put aside while it is installed again.
+const ASIDE: &str = ".selvedge-aside";
+
+/// The setup of a place, and who watches it.
+pub(crate) struct Setup<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+impl Setup<'_> {
+    /// Installs dependencies.
+    ///
+    /// # Errors
+    /// A line fails, or the run is being stopped.
+    pub(crate) async fn install(&self) -> Result<(), CheckAborted> {
+        match self.try_install().await? {
+            None => Ok(()),
+            Some(error) => Err(CheckAborted::Infrastructure(error)),
+        }
+    }
+
+    async fn try_install(&self) -> Result<Option<String>, CheckAborted> {
+        for line in &self.place.setup.run {
+            self.progress
+                .activity(Activity::Note(format!("setup: {line}")));
+        }
+        let spec = &self.place.setup;
+        run_all(self.place, spec, &spec.run, "setup", self.cancel).await
+    }
+
+    /// Installs dependencies for an attempt that changed installed files, or what names them, and gives back what
+    /// is left for a person: files that were not installed again, or a setup that fails.
+    ///
+    /// The lines run on the attempt's work with the original test side: scripts of manifests, and the settings of
+    /// package managers, are those from before the attempt.
+    ///
+    /// # Errors
+    /// The trees cannot be composed, or the run is being stopped.
+    pub(crate) async fn install_again(
+        &self,
+        trees: &CrossedTrees<'_>,
+        steps: &[Step],
+        changes: Option<ToolFolderChanges>,
+    ) -> Result<Option<ToolFolderChanges>, CheckAborted> {
+        if self.place.setup.run.is_empty() {
+            return Ok(changes);
+        }
+        if changes.is_none() && !self.changes_inputs(trees).await? {
+            return Ok(None);
+        }
+        let installed = self.install_on(trees, steps, changes.as_ref()).await;
+        settle(&trees.trees.workspace, &trees.trees.judged).await?;
+        let error = match installed? {
+            Installed::All => return Ok(None),
+            Installed::AllBut(folders) => {
+                return Ok(changes.and_then(|changes| changes.within(&folders)));
+            }
+            Installed::Failed(error) => error,
+        };
+        let mut left = changes.unwrap_or_default();
+        left.setup_error = Some(error);
+        Ok(Some(left))
+    }
+
+    /// Installs dependencies on a composed tree, which stays in the workspace.
+    async fn install_on(
+        &self,
+        trees: &CrossedTrees<'_>,
+        steps: &[Step],
+        changes: Option<&ToolFolderChanges>,
+    ) -> Result<Installed, CheckAborted> {
+        let files = trees.find_files(&self.place.with_setup(steps)).await?;
+        if !files.is_empty() {
+            let name = self.place.named("setup").tag;
+            let name = name.replacen('.', "/", 1).replace('.', "-");
+            trees.compose(name, &files).await?;
+        }
+        let folders = changes.into_iter().flat_map(|changes| &changes.folders);
+        let aside = Aside::put(&self.place.workspace, folders.map(PathBuf::from));
+        let installed = self.try_install().await;
+        let left = aside.settle(!matches!(installed, Ok(None)));
+        let left = left.iter().map(|path| path.to_string_lossy().into_owned());
+        let left: Vec<String> = left.collect();
+        Ok(match installed? {
+            Some(error) => Installed::Failed(error),
+            None if left.is_empty() => Installed::All,
+            None => Installed::AllBut(left),
+        })
+    }
+
+    /// Whether the attempt changed manifests or lock files.
+    async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckAborted> {
+        let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
+        if start == judged {
+            return Ok(false);
+        }
+        let find = move |workspace: &Workspace| {
+            let is_input = |path: &Path| is_dependency_input(&path.to_string_lossy());
+            let (start, judged) = (stored(&start)?, stored(&judged)?);
+            Ok(!workspace
+                .compare_files(&start, &judged, is_input)?
+                .is_empty())
+        };
+        blocking(&trees.trees.workspace, "cannot compare the trees", find).await
+    }
+}
+
+/// What the setup has installed.
+enum Installed {
+    All,
+    /// It does not make these folders.
+    AllBut(Vec<String>),
+    Failed(String),
+}
+
+/// Runs lines one after the other; gives the reason of the first that fails.
+pub(super) async fn run_all(
+    place: &Place,
+    spec: &SetupSpec,
+    lines: &[String],
+    name: &str,
+    cancel: &CancellationToken,
+) -> Result<Option<String>, CheckAborted> {
+    let place = place.named(name);
+    let deadline = Instant::now() + Duration::from_millis(spec.timeout_ms);
+    for (index, line) in lines.iter().enumerate() {
+        let step = Step::new(StepKind::Command, line);
+        let numbered = Numbered { index, step: &step };
+        let finding = place.look_quietly(numbered, deadline, cancel).await?;
+        if finding.status != CheckStatus::Pass {
+            return Ok(Some(describe_failure(name, line, &finding)));
+        }
+    }
+    Ok(None)
+}
+
+fn describe_failure(name: &str, line: &str, finding: &Finding) -> String {
+    let reason = finding.reason.as_deref().unwrap_or("it failed");
+    let last = finding
+        .output
+        .lines()
+        .rev()
+        .find(|it| !it.trim().is_empty());
+    let said = last.map_or_else(String::new, |last| format!(": {}", last.trim()));
+    format!("{name} `{line}`: {reason}{said}")
+}
+
+/// Tool folders that are put aside while they are installed again.
+struct Aside {
+    root: PathBuf,
+    folders: BTreeSet<PathBuf>,
+    /// Those that could not be moved: what is in them is not installed again.
+    unmoved: BTreeSet<PathBuf>,
+}
+
+impl Aside {
+    /// Puts folders aside, each beside itself.
+    fn put(root: &Path, folders: impl Iterator<Item = PathBuf>) -> Self {
+        let folders: BTreeSet<PathBuf> = folders.collect();
+        let mut unmoved = BTreeSet::new();
+        for folder in &folders {
+            let (from, to) = (root.join(folder), aside(&root.join(folder)));
+            // If a run was interrupted here, the one that is aside already is whole, and the other is not.
+            if to.symlink_metadata().is_ok() {
+                let _ = fs::remove_dir_all(&from);
+            } else {
+                let _ = fs::rename(&from, to);
+            }
+            if from.symlink_metadata().is_ok() {
+                unmoved.insert(folder.clone());
+            }
+        }
+        Self {
+            root: root.to_owned(),
+            folders,
+            unmoved,
+        }
+    }
+
+    /// Removes what was installed again, and puts the rest back; gives the latter. If the setup `failed`, all of it.
+    fn settle(self, failed: bool) -> BTreeSet<PathBuf> {
+        let Self {
+            root,
+            folders,
+            unmoved,
+        } = self;
+        let put_back = folders.into_iter().filter(|folder| {
+            let (at, aside) = (root.join(folder), aside(&root.join(folder)));
+            if unmoved.contains(folder) {
+                return true;
+            }
+            if aside.symlink_metadata().is_err() {
+                // The attempt had removed it.
+                return failed || !at.is_dir();
+            }
+            if !failed && at.is_dir() {
+                let _ = fs::remove_dir_all(&aside);
+                return false;
+            }
+            let _ = fs::remove_dir_all(&at);
+            // One that cannot be put back is missing, and checks that need it fail.
+            let _ = fs::rename(&aside, &at);
+            true
+        });
+        put_back.collect()
+    }
+}
+
+fn aside(folder: &Path) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(ASIDE);
+    name.into()
+}
