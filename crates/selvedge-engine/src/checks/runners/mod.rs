@@ -153,8 +153,12 @@ impl Call {
     pub(super) fn aids(&self, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
         // A string of JSON is one of JavaScript and of TOML, too.
         let report = serde_json::Value::from(report_in(folder)).to_string();
+        let folder = folder.display().to_string();
         let aids = self.row.aids.iter();
-        aids.map(move |(name, text)| (*name, text.replace("{report}", &report)))
+        aids.map(move |(name, text)| {
+            let text = text.replace("{report}", &report);
+            (*name, text.replace("{folder}", &folder))
+        })
     }
 }
 

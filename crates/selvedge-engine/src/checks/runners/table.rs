@@ -63,7 +63,8 @@ pub(in crate::checks) struct Row {
     pub(super) usual: Option<(&'static [&'static str], &'static [&'static str])>,
     /// What it is started with, so that it finds our files.
     pub(in crate::checks) variables: &'static [Variable],
-    /// Files that it needs: the name of each, and its text, in which `{report}` is a string. The first is `{aid}`.
+    /// Files that it needs: the name of each, and its text, in which `{report}` is a string and `{folder}` a path. The
+    /// first is `{aid}`.
     pub(in crate::checks) aids: &'static [(&'static str, &'static str)],
     /// What a version that does not know the options names when it says so.
     pub(in crate::checks) refusal: &'static [&'static str],
@@ -112,6 +113,13 @@ const CTEST: Variable = Variable {
     join: Join::Unless,
 };
 
+/// Has each process of PHP load our canary.
+const PHP: Variable = Variable {
+    name: "PHP_INI_SCAN_DIR",
+    value: ":{folder}",
+    join: Join::Unless,
+};
+
 const PROBES_PY: (&str, &str) = (
     "selvedge_probes.py",
     include_str!("aids/selvedge_probes.py"),
@@ -122,6 +130,9 @@ const CANARY_PY: (&str, &str) = (
 );
 const CANARY_NODE: (&str, &str) = ("selvedge_node.cjs", include_str!("aids/selvedge_node.cjs"));
 const CANARY_RSPEC: (&str, &str) = ("selvedge_rspec.rb", include_str!("aids/selvedge_rspec.rb"));
+const CANARY_RUBY: (&str, &str) = ("selvedge_ruby.rb", include_str!("aids/selvedge_ruby.rb"));
+const CANARY_PHP: (&str, &str) = ("selvedge_php.php", include_str!("aids/selvedge_php.php"));
+const SETTINGS_PHP: (&str, &str) = ("selvedge.ini", include_str!("aids/selvedge.ini"));
 const NODE_TEST: (&str, &str) = ("node.mjs", include_str!("aids/node.mjs"));
 const MOCHA: (&str, &str) = ("mocha.cjs", include_str!("aids/mocha.cjs"));
 
@@ -146,6 +157,17 @@ pub(super) static WRAPPER: Row = Row {
             value: "--require \"{folder}/selvedge_rspec.rb\"",
             join: Join::After(' '),
         },
+        Variable {
+            name: "RUBYLIB",
+            value: "{folder}",
+            join: Join::Before(':'),
+        },
+        Variable {
+            name: "RUBYOPT",
+            value: "-rselvedge_ruby",
+            join: Join::After(' '),
+        },
+        PHP,
         CTEST,
         Variable {
             name: "SELVEDGE_REPORTS",
@@ -160,8 +182,17 @@ pub(super) static WRAPPER: Row = Row {
         NODE_TEST,
         MOCHA,
         CANARY_RSPEC,
+        CANARY_RUBY,
+        CANARY_PHP,
+        SETTINGS_PHP,
     ],
-    refusal: &["selvedge_canary", "selvedge_node", "selvedge_rspec"],
+    refusal: &[
+        "selvedge_canary",
+        "selvedge_node",
+        "selvedge_rspec",
+        "selvedge_ruby",
+        "selvedge_php",
+    ],
     overruled: true,
     place: Place::Started,
     ..Row::new("a test runner", &[])
@@ -276,7 +307,9 @@ pub(super) static TABLE: &[Row] = &[
     Row {
         adds: &["--log-junit", "{report}"],
         unless: &["--log-junit"],
-        refusal: &["--log-junit"],
+        variables: &[PHP],
+        aids: &[CANARY_PHP, SETTINGS_PHP],
+        refusal: &["--log-junit", "selvedge_php"],
         ..Row::new("phpunit", &[&["phpunit"]])
     },
     Row {
