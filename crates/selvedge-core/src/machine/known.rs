@@ -20,18 +20,14 @@ pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckRepo
         let records = check.failures.iter().filter(|record| is_about(record, id));
         is_changed(id) || records.filter_map(|it| it.file.as_deref()).any(is_changed)
     };
-    match failed_ids(check) {
-        Some(failed) => {
-            let listed = failed.into_iter().filter(|id| known.contains(id));
-            listed.filter(is_touched).collect()
-        }
-        None => {
-            let label = check.label();
-            let mut files = check.failures.iter().filter_map(|it| it.file.as_deref());
-            let is_touched = known.contains(label) && files.any(is_changed);
-            is_touched.then(|| label.to_owned()).into_iter().collect()
-        }
+    if let Some(failed) = failed_ids(check) {
+        let listed = failed.into_iter().filter(|id| known.contains(id));
+        return listed.filter(is_touched).collect();
     }
+    let label = check.label();
+    let mut files = check.failures.iter().filter_map(|it| it.file.as_deref());
+    let is_touched = known.contains(label) && files.any(is_changed);
+    is_touched.then(|| label.to_owned()).into_iter().collect()
 }
 
 /// Lists the known failures of a check, and passes it if it fails by nothing else.

@@ -82,8 +82,8 @@ struct RunnerCommand<'a> {
 }
 
 impl RunnerCommand<'_> {
-    fn build(self, first: Vec<String>, last: Vec<String>) -> Vec<String> {
-        [self.call, first.as_slice(), self.options, last.as_slice()].concat()
+    fn build(self, first: &[String], last: &[String]) -> Vec<String> {
+        [self.call, first, self.options, last].concat()
     }
 
     fn has(self, names: &[&str]) -> bool {
@@ -128,7 +128,7 @@ impl RunnerCommand<'_> {
             }
             words.extend(["-k".to_owned(), name.to_owned()]);
         }
-        Some(self.build(Vec::new(), words))
+        Some(self.build(&[], &words))
     }
 
     fn cargo_test(self, ids: &[&str]) -> Vec<String> {
@@ -138,7 +138,7 @@ impl RunnerCommand<'_> {
         }
         words.push("--exact".to_owned());
         words.extend(ids.iter().map(|&id| id.to_owned()));
-        self.build(Vec::new(), words)
+        self.build(&[], &words)
     }
 
     fn nextest(self, ids: &[&str]) -> Option<Vec<String>> {
@@ -151,7 +151,7 @@ impl RunnerCommand<'_> {
         let filters: Option<Vec<String>> = names
             .map(|name| name.chars().all(is_plain).then(|| format!("test(={name})")))
             .collect();
-        Some(self.build(vec!["-E".to_owned(), filters?.join(" | ")], Vec::new()))
+        Some(self.build(&["-E".to_owned(), filters?.join(" | ")], &[]))
     }
 
     /// Files, and a pattern of the tests' whole names.
@@ -172,13 +172,13 @@ impl RunnerCommand<'_> {
             }
         }
         let pattern = whole_names(ids)?;
-        Some(self.build(files, vec!["-t".to_owned(), pattern]))
+        Some(self.build(&files, &["-t".to_owned(), pattern]))
     }
 
     fn mocha(self, ids: &[&str]) -> Option<Vec<String>> {
         let filters = ["-g", "--grep", "-f", "--fgrep", "-i", "--invert"];
         let pattern = whole_names(ids).filter(|_| !self.has(&filters))?;
-        Some(self.build(vec!["--grep".to_owned(), pattern], Vec::new()))
+        Some(self.build(&["--grep".to_owned(), pattern], &[]))
     }
 
     /// The name alone: whether those of its suites belong to it depends on the version.
@@ -194,7 +194,7 @@ impl RunnerCommand<'_> {
                 Some(format!("--test-name-pattern={}$", escape(name)))
             })
             .collect();
-        Some(self.build(patterns?, Vec::new()))
+        Some(self.build(&patterns?, &[]))
     }
 
     fn go_test(self, ids: &[&str]) -> Option<Vec<String>> {
@@ -203,7 +203,7 @@ impl RunnerCommand<'_> {
         }
         let names: Option<Vec<&str>> = ids.iter().map(|id| go_function(id)).collect();
         let pattern = format!("^({})$", names?.join("|"));
-        Some(self.build(vec!["-run".to_owned(), pattern], Vec::new()))
+        Some(self.build(&["-run".to_owned(), pattern], &[]))
     }
 
     fn rspec(self, ids: &[&str]) -> Option<Vec<String>> {
@@ -212,7 +212,7 @@ impl RunnerCommand<'_> {
             return None;
         }
         let words = ids.iter().flat_map(|&id| ["-e".to_owned(), id.to_owned()]);
-        Some(self.build(words.collect(), Vec::new()))
+        Some(self.build(&words.collect::<Vec<_>>(), &[]))
     }
 
     fn phpunit(self, ids: &[&str]) -> Option<Vec<String>> {
@@ -228,7 +228,7 @@ impl RunnerCommand<'_> {
             })
             .collect();
         let pattern = format!("/::({})( with data set .*)?$/", names?.join("|"));
-        Some(self.build(vec!["--filter".to_owned(), pattern], Vec::new()))
+        Some(self.build(&["--filter".to_owned(), pattern], &[]))
     }
 }
 
@@ -302,8 +302,10 @@ mod tests {
 
     #[test]
     fn failed_tests_are_selected_as_each_runner_wants() {
+        /// Runner, command, where its options begin, failed tests, and the command for these.
+        type Row<'a> = (TestRunner, &'a str, usize, &'a [&'a str], &'a [&'a str]);
         let cart = "test/cart.test.js > cart > adds (all)";
-        let rows: [(TestRunner, &str, usize, &[&str], &[&str]); 13] = [
+        let rows: [Row<'_>; 13] = [
             (
                 Pytest,
                 "pytest -q -n 4 tests/ other",
