@@ -62,7 +62,7 @@ impl Site {
         match &pending.kind {
             EffectKind::Snapshot { moment } => {
                 if *moment == SnapshotMoment::Start
-                    && let Err(aborted) = self.set_up(run, progress, cancel).await
+                    && let Err(aborted) = Box::pin(self.set_up(run, progress, cancel)).await
                 {
                     return aborted_input(effect, aborted);
                 }
@@ -77,7 +77,7 @@ impl Site {
                 Err(aborted) => aborted_input(effect, aborted),
             },
             EffectKind::Execute { run_number } => {
-                let prepared = self.prepare_session(run, progress, cancel).await;
+                let prepared = Box::pin(self.prepare_session(run, progress, cancel)).await;
                 if let Err(failed) = prepared {
                     return Some(Input::SessionEnded {
                         effect,

@@ -352,11 +352,8 @@ fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerpr
         let Ok(data) = dir.join(&path).symlink_metadata() else {
             continue;
         };
-        let entries = match data.is_dir() {
-            true => fs::read_dir(dir.join(&path)).ok(),
-            false => None,
-        };
-        let Some(entries) = entries else {
+        let entries = data.is_dir().then(|| fs::read_dir(dir.join(&path)).ok());
+        let Some(entries) = entries.flatten() else {
             files.insert(path.into(), Fingerprint::of(&data));
             continue;
         };
@@ -404,9 +401,9 @@ mod tests {
     impl Tools {
         fn with(files: &[&str]) -> Self {
             let tools = Self(tempfile::tempdir().unwrap());
-            files
-                .iter()
-                .for_each(|file| tools.write(file, "as installed"));
+            for file in files {
+                tools.write(file, "as installed");
+            }
             tools
         }
 
