@@ -61,6 +61,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Whic
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Who works, try by try: several names, the first for the first attempt; the last one stays' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Any program as the agent: it gets the prompt on standard input' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l expect-test-changes -d 'A change of tests that the task asks for: a glob of files, or a test\'s id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: 2]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l judge -d 'Which configured agent judges in tiers 2 and 3; may be given several times' -r
@@ -114,6 +115,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Pr
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l expect-test-changes -d 'A change of tests that the work was to make: a glob of files, or a test\'s id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l known-failure -d 'A test that may fail if it failed as now before the work began, by the id that its runner prints; may be given several times. Replaces the configured list' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l known-failures -d 'A file that lists such tests, one a line, as `selvedge known-failures` writes it' -r -F
@@ -223,6 +225,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l deliver -d 
 branch\t'The patch, and a branch that is pushed when the work is verified'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l agent -d 'Which of the worker\'s agents does the work' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l check -d 'A command that must exit with 0; may be given several times. Replaces the repository\'s own checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l expect-test-changes -d 'A change of tests that the task asks for: a glob of files, or a test\'s id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: the hub\'s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l labels -d 'What a worker must have to take it' -r

@@ -453,6 +453,7 @@ impl Site {
                 .attempt(run_number)
                 .and_then(|attempt| attempt.changed_tools.clone()),
             allow: run.spec.allow.clone(),
+            expect_test_changes: run.spec.expect_test_changes.clone(),
             rerun_failed: run.spec.rerun_failed,
             last_green: self.last_green(run),
             started_at: now,

@@ -195,6 +195,7 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
         ),
         ("labels", task.labels.len()),
         ("expected_outputs", task.expected_outputs.len()),
+        ("expect_test_changes", task.expect_test_changes.len()),
     ] {
         if count > MOST {
             wrong(field, format!("{count} are more than {MOST}"));

@@ -54,7 +54,7 @@ Exit codes of `run`, `resume`, `demo` and `verify`:
   0 verified (or unchecked, and said so)   5 turn limit     9 infrastructure
   1 checks still fail                      6 budget         10 cancelled
   2 usage or configuration                 7 needs review   130, 143 interrupted: `selvedge resume`
-  3 agent failed, or says it cannot        8 tampered
+  3 agent failed, or says it cannot        8 tampered     11 unchanged: passes, but no file was changed
   4 time limit                             (output that cannot be written turns 0 into 9)";
 
 /// The commands.
@@ -186,6 +186,9 @@ pub(crate) struct VerifyArgs {
     /// Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since.
     #[arg(long, value_name = "REV")]
     pub(crate) since: Option<String>,
+    /// A change of tests that the work was to make: a glob of files, or a test's id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were.
+    #[arg(long, requires = "since", value_name = "GLOB|TEST")]
+    pub(crate) expect_test_changes: Vec<String>,
     /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1].
     #[arg(
         long,

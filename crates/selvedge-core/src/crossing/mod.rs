@@ -6,14 +6,16 @@
 //! sides within a manifest, and `outcome` draws the conclusion from the second run.
 
 mod config_files;
+mod expected;
 mod languages;
 mod manifest;
 mod outcome;
 mod references;
 mod sides;
 
+pub use expected::ExpectedChanges;
 pub use manifest::MergeResult;
-pub use outcome::{CrossedRuns, NextRun, conclude, next_run};
+pub use outcome::{CrossedRuns, NextRun, all_expected, conclude, next_run};
 pub use sides::{
     BaseFiles, CrossedFile, CrossingContext, Replacement, Side, find_crossed_files,
     find_written_tests, may_refer, scripts_among,

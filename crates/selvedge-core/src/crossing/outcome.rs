@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::expected::{ExpectedChanges, named_failures};
 use super::sides::{CrossedFile, Side};
 use crate::guard::Pattern;
 use crate::machine::floors;
@@ -68,15 +69,38 @@ pub fn next_run(files: &[CrossedFile], runs: &CrossedRuns) -> NextRun {
     }
 }
 
-/// Draws the conclusion from the runs. `baseline` has the report of each step before the attempt, where it is known.
+/// The report where the attempt changed nothing on the test side but what the task expects it to change.
+pub fn all_expected(expected_files: Vec<String>) -> CrossedReport {
+    CrossedReport {
+        result: CrossedResult::Passed,
+        reason: format!(
+            "the task expects the change of {}",
+            counted(expected_files.len() as u64, "file")
+        ),
+        changed: 0,
+        changed_files: Vec::new(),
+        shared_files: Vec::new(),
+        unfit_files: Vec::new(),
+        expected_files: listed(expected_files),
+        still_failing: Vec::new(),
+        undecided_tests: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+/// Draws the conclusion from the runs. `baseline` has the report of each step before the attempt, where it is known;
+/// `expected_files` were left as the attempt made them.
 pub fn conclude(
     files: &[CrossedFile],
     baseline: &[Option<&CheckReport>],
     runs: CrossedRuns,
+    expected: &ExpectedChanges<'_>,
+    expected_files: Vec<String>,
 ) -> CrossedReport {
     let mut sum = CrossedSummary {
+        expected: expected.clone(),
         // With other files in their place, other tests are executed.
-        compares_tests: runs.without_unfit.is_none(),
+        compares_tests: runs.without_unfit.is_none() && expected_files.is_empty(),
         ..CrossedSummary::default()
     };
     for (index, check) in runs.decisive().iter().enumerate() {
@@ -114,7 +138,6 @@ pub fn conclude(
             "the checks pass with the original tests, too".to_owned(),
         ),
     };
-    let listed = |names: Vec<String>| names.into_iter().take(CrossedReport::LISTED).collect();
     let paths = files.iter().map(|file| file.path.clone());
     let checks = match (runs.without_unfit, runs.with_attempts_shared) {
         (Some((_, checks)), _) => checks,
@@ -128,15 +151,21 @@ pub fn conclude(
         changed_files: listed(paths.collect()),
         shared_files: listed(shared),
         unfit_files: listed(unfit),
+        expected_files: listed(expected_files),
         still_failing: listed(sum.still_failing.into_iter().collect()),
         undecided_tests: listed(sum.undecided.into_iter().collect()),
         checks,
     }
 }
 
+fn listed(names: Vec<String>) -> Vec<String> {
+    names.into_iter().take(CrossedReport::LISTED).collect()
+}
+
 /// What the checks of the decisive run add up to.
 #[derive(Debug, Default)]
-struct CrossedSummary {
+struct CrossedSummary<'a> {
+    expected: ExpectedChanges<'a>,
     compares_tests: bool,
     fails_again: bool,
     is_undecided: bool,
@@ -146,7 +175,7 @@ struct CrossedSummary {
     reasons: Vec<String>,
 }
 
-impl CrossedSummary {
+impl CrossedSummary<'_> {
     fn add(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         match check.status {
             CheckStatus::Skip => {}
@@ -165,9 +194,14 @@ impl CrossedSummary {
         let Some(tests) = before.and_then(|before| before.tests.as_ref()) else {
             return;
         };
-        let Some(lost) = floors::find_lost(tests, check.tests.as_ref(), check.evidence) else {
+        let Some(mut lost) = floors::find_lost(tests, check.tests.as_ref(), check.evidence) else {
             return;
         };
+        let named = lost.tests.len();
+        lost.tests.retain(|id| !self.expected.has_test(id));
+        if named > 0 && lost.tests.is_empty() {
+            return;
+        }
         self.leave_undecided(check, &lost.reason);
         self.undecided.extend(lost.tests);
     }
@@ -188,7 +222,11 @@ impl CrossedSummary {
             return;
         };
         let failed_before = before.and_then(|before| Some((before, named_failures(before)?)));
-        for id in failed {
+        for id in failed
+            .into_iter()
+            .filter(|id| !self.expected.has_test(id))
+            .collect::<Vec<_>>()
+        {
             let again = failed_before.as_ref().is_some_and(|(before, ids)| {
                 ids.contains(&id) && !has_become_unfit(before, check, &id)
             });
@@ -236,13 +274,6 @@ impl CrossedSummary {
             parts.join("; ")
         )
     }
-}
-
-/// The ids of the tests that failed, where the check names all of them and fails by nothing else.
-fn named_failures(check: &CheckReport) -> Option<BTreeSet<String>> {
-    let tests = check.tests.as_ref()?;
-    let fails_by_tests = tests.failed > 0 && tests.complete && tests.names_failed();
-    fails_by_tests.then(|| floors::ids(&tests.failed_ids).collect())
 }
 
 /// Whether a test that failed before fails now for another kind of reason: it does not fit the work.

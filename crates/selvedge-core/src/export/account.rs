@@ -274,6 +274,7 @@ fn standing(outcome: Outcome) -> Standing {
         Outcome::MaxRetriesExhausted
         | Outcome::Stuck
         | Outcome::Tampered
+        | Outcome::Unchanged
         | Outcome::NeedsReview => Standing::NotVerified,
         Outcome::Failed
         | Outcome::CannotSatisfy

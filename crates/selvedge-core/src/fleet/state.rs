@@ -57,6 +57,7 @@ impl TaskState {
             | Outcome::Timeout
             | Outcome::TurnLimit
             | Outcome::Budget
+            | Outcome::Unchanged
             | Outcome::Tampered => Self::Failed,
             Outcome::NeedsReview => Self::NeedsReview,
             Outcome::InfraFailed => Self::Dead,

@@ -231,15 +231,19 @@ impl Run {
             _ => "stopped before it was decided; `selvedge resume` goes on".to_owned(),
         };
         if self.is_unchanged() == Some(true) && outcome.passed_checks() {
-            let last = self.reported().next_back();
-            let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
-            let note = if guards.any(|guard| guard.offences().next().is_some()) {
-                "every change of the agent was reverted, so no files are changed"
-            } else {
-                UNCHANGED
-            };
-            return (outcome, format!("{reason}; {note}"));
+            return (outcome, format!("{reason}; {}", self.describe_unchanged()));
         }
         (outcome, reason)
+    }
+
+    /// Why no files are changed, where none are.
+    pub(crate) fn describe_unchanged(&self) -> &'static str {
+        let last = self.reported().next_back();
+        let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
+        if guards.any(|guard| guard.offences().next().is_some()) {
+            "every change of the agent was reverted, so no files are changed"
+        } else {
+            UNCHANGED
+        }
     }
 }

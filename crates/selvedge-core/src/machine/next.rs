@@ -216,6 +216,7 @@ fn go_by_verdict(draft: &mut Draft) {
         }
         Verdict::Verified(reason) => conclude(Outcome::Verified, reason, None, draft),
         Verdict::Unchecked(reason) => conclude(Outcome::Unchecked, reason, None, draft),
+        Verdict::Unchanged(reason) => conclude(Outcome::Unchanged, reason, None, draft),
         Verdict::NeedsReview(reason) => draft.push(Event::ReviewRequested { reason }),
         Verdict::Infrastructure(reason) => conclude(Outcome::InfraFailed, reason, None, draft),
         Verdict::Stop(outcome, reason) => give_up(outcome, reason, draft),

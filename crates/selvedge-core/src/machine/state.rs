@@ -231,6 +231,13 @@ impl Run {
         Some(start == tree && is_same_beside)
     }
 
+    /// Whether no work was done at all. A later subtask of a plan may find that its work was done by those before it.
+    pub(crate) fn has_done_nothing(&self) -> bool {
+        let base = self.spec.test_base.as_ref();
+        self.is_unchanged() == Some(true)
+            && base.is_none_or(|it| Some(it) == self.start_tree.as_ref())
+    }
+
     /// What no tree holds and is gone since the run began, as of the last session.
     pub fn deleted_unkept(&self) -> Option<&Unkept> {
         self.sessions().next_back()?.deleted_unkept.as_deref()

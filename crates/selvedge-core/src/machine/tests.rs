@@ -196,6 +196,24 @@ fn the_same_failure_on_the_same_tree_twice_is_stuck() {
 }
 
 #[test]
+fn an_agent_that_changes_nothing_is_told_once_and_never_verified() {
+    let nothing = fate(ReportStatus::Pass, 0);
+    let simulation = Simulation::play(&world(5, vec![nothing.clone(), nothing.clone()]));
+    let run = simulation.run();
+    assert_eq!((run.outcome(), run.charged()), (Outcome::Unchanged, 2));
+    let told = run.attempts[1].prompt.whole();
+    assert!(
+        told.contains("Independent checks pass, but the agent changed no files"),
+        "{told}"
+    );
+    let done = fate(ReportStatus::Pass, 1);
+    let simulation = Simulation::play(&world(5, vec![nothing.clone(), done]));
+    assert_eq!(simulation.run().outcome(), Outcome::Verified);
+    let simulation = Simulation::play(&world(0, vec![nothing]));
+    assert_eq!(simulation.run().outcome(), Outcome::Unchanged);
+}
+
+#[test]
 fn a_cap_stops_before_an_attempt_that_may_break_it() {
     let mut world = world(
         5,

@@ -4,7 +4,10 @@ use super::budget;
 use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
-use crate::model::{CheckReport, CheckStatus, GateReport, Outcome, Report, ReportStatus};
+use crate::model::{
+    CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
+    ReportStatus,
+};
 use crate::words::{counted, first_names};
 
 /// What the loop concludes from the last report.
@@ -14,6 +17,8 @@ pub(super) enum Verdict {
     Verified(String),
     /// There was nothing that could have failed.
     Unchecked(String),
+    /// The checks pass, and the agent changed nothing.
+    Unchanged(String),
     /// A person has to decide.
     NeedsReview(String),
     /// The checks pass, and a tier above them is to be asked.
@@ -55,7 +60,11 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         }
         ReportStatus::Error => return Verdict::Infrastructure(why_not_run(report)),
         ReportStatus::Pass => {
-            if let Some(reason) = report.review_reason() {
+            if run.has_done_nothing() {
+                return unchanged(run);
+            }
+            let may_confirm = report.suspicion().is_none() && may_be_confirmed(run, report);
+            if let Some(reason) = report.review_reason().filter(|_| !may_confirm) {
                 return Verdict::NeedsReview(format!("the checks pass, but {reason}"));
             }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
@@ -101,6 +110,31 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         return Verdict::Stop(Outcome::Stuck, reason.to_owned());
     }
     Verdict::Retry
+}
+
+/// Whether judges are still to be asked, who may confirm that the task asks for the changed tests.
+fn may_be_confirmed(run: &Run, report: &Report) -> bool {
+    next_tier(run, report).is_some() && report.held_back().is_none()
+}
+
+/// Checks that pass without any change do not show that the task is done. The agent is told so once.
+fn unchanged(run: &Run) -> Verdict {
+    let (used, max) = (run.charged(), run.spec.max_attempts());
+    if used < max && budget::exceeded(run).is_none() && !was_told_unchanged(run) {
+        return Verdict::Retry;
+    }
+    let attempts = counted(u64::from(used), "attempt");
+    Verdict::Unchanged(format!(
+        "the checks pass, but after {attempts} {}",
+        run.describe_unchanged()
+    ))
+}
+
+/// Whether an attempt before the last one passed without any change.
+fn was_told_unchanged(run: &Run) -> bool {
+    let is_start = |attempt: &Attempt| attempt.tree.is_some() && attempt.tree == run.start_tree;
+    let mut earlier = run.reported().rev().skip(1);
+    earlier.any(|(attempt, report)| report.status == ReportStatus::Pass && is_start(attempt))
 }
 
 /// The first tier that the plan wants and that has not been asked.
@@ -157,6 +191,10 @@ fn passed(report: &Report) -> String {
     for gate in &report.gates {
         let sure = gate.confidence.unwrap_or_default();
         text += &format!(", tier {} agrees ({sure:.2})", gate.tier);
+    }
+    let changes_tests = |crossed: &CrossedReport| crossed.result != CrossedResult::Passed;
+    if report.crossed.as_deref().is_some_and(changes_tests) {
+        text += " and confirms that the task asks for the changed tests";
     }
     if flaky > 0 {
         text += &format!(", {flaky} of them flaky");

@@ -41,6 +41,10 @@ pub struct CrossedReport {
     /// Original files of tests that do not build or cannot be collected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfit_files: Vec<String>,
+    /// Changed files of the test side that the task expects to change: the first of them. They are as the attempt made
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_files: Vec<String>,
     /// Tests that failed before the attempt and fail with the original tests: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_failing: Vec<String>,

@@ -27,6 +27,8 @@ pub enum Outcome {
     Budget,
     /// A person has to decide.
     NeedsReview,
+    /// The checks pass, and the agent changed nothing, also when it was told so once.
+    Unchanged,
     /// It passed only by weakening the checks, twice.
     Tampered,
     /// The machinery failed: disk full, checks that could not start, too many crashes.
@@ -77,6 +79,8 @@ pub mod exit_code {
     pub const INFRASTRUCTURE: u8 = 9;
     /// Cancelled by a person or the hub.
     pub const CANCELLED: u8 = 10;
+    /// The checks pass, and the agent changed nothing.
+    pub const UNCHANGED: u8 = 11;
     /// Interrupted by SIGINT (Ctrl-C); resumable.
     pub const INTERRUPTED: u8 = 130;
     /// Interrupted by SIGTERM; resumable.
@@ -100,6 +104,7 @@ impl Outcome {
             Self::TurnLimit => exit_code::TURN_LIMIT,
             Self::Budget => exit_code::BUDGET,
             Self::NeedsReview => exit_code::NEEDS_REVIEW,
+            Self::Unchanged => exit_code::UNCHANGED,
             Self::Tampered => exit_code::TAMPERED,
             Self::InfraFailed => exit_code::INFRASTRUCTURE,
             Self::Cancelled => exit_code::CANCELLED,
@@ -119,6 +124,7 @@ impl Outcome {
             Self::Budget
             | Self::Failed
             | Self::CannotSatisfy
+            | Self::Unchanged
             | Self::Timeout
             | Self::TurnLimit
             | Self::Cancelled => VerificationStatus::ExecutionFailed,
@@ -141,6 +147,7 @@ impl Outcome {
             Self::TurnLimit => "turn_limit",
             Self::Budget => "budget",
             Self::NeedsReview => "needs_review",
+            Self::Unchanged => "unchanged",
             Self::Tampered => "tampered",
             Self::InfraFailed => "infra_failed",
             Self::Interrupted => "interrupted",
@@ -168,6 +175,7 @@ mod tests {
             (O::TurnLimit, 5, Some(V::ExecutionFailed)),
             (O::Budget, 6, Some(V::PartialPass)),
             (O::NeedsReview, 7, Some(V::NeedsReview)),
+            (O::Unchanged, 11, Some(V::ExecutionFailed)),
             (O::Tampered, 8, Some(V::PartialPass)),
             (O::InfraFailed, 9, Some(V::InfraFailed)),
             (O::Cancelled, 10, Some(V::ExecutionFailed)),

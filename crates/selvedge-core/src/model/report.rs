@@ -388,17 +388,26 @@ impl Report {
             .filter(|check| check.status.is_failure())
     }
 
+    /// The run with the original tests, if they do not fit the work and no judge has confirmed that the task asks for
+    /// that.
+    pub fn unconfirmed_tests(&self) -> Option<&CrossedReport> {
+        let is_confirmed = !self.gates.is_empty() && self.held_back().is_none();
+        let crossed = self.crossed.as_deref();
+        crossed.filter(|crossed| !is_confirmed && crossed.result != CrossedResult::Passed)
+    }
+
     /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
-    /// files that were written while they ran, changed tools that they run with, what the guard flagged, a replaced
-    /// runner, or tests that are no longer executed.
+    /// or what [`Self::suspicion`] says.
     pub fn review_reason(&self) -> Option<String> {
-        let crossed = self
-            .crossed
-            .as_deref()
-            .filter(|crossed| crossed.result != CrossedResult::Passed);
-        if let Some(crossed) = crossed {
-            return Some(crossed.reason.clone());
+        match self.unconfirmed_tests() {
+            Some(crossed) => Some(crossed.reason.clone()),
+            None => self.suspicion(),
         }
+    }
+
+    /// What no judge can confirm, in one line: files that were written while the checks ran, changed tools that they
+    /// run with, what the guard flagged, a replaced runner, or tests that are no longer executed.
+    pub fn suspicion(&self) -> Option<String> {
         if !self.written_files.is_empty() {
             return Some(format!(
                 "{} of tests or tools changed while the checks ran: {}",
@@ -417,7 +426,9 @@ impl Report {
         let decisive = self
             .crossed
             .as_deref()
-            .map_or(&self.checks, |it| &it.checks);
+            .map(|it| &it.checks)
+            .filter(|it| !it.is_empty())
+            .unwrap_or(&self.checks);
         let replaced = decisive.iter().find(|it| !it.replaced_modules.is_empty());
         if let Some(check) = replaced {
             let modules = check.replaced_modules.join(", ");

@@ -254,6 +254,10 @@ pub struct RunSpec {
     /// Globs of protected files that the task may change all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// Changes of tests that the task asks for: globs of files, and ids of tests as reports name them. They count as the
+    /// attempt made them; all other tests are run as they were before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect_test_changes: Vec<String>,
     /// The tree whose tests judge the work, where it is not the tree that the run begins from: the start of the plan
     /// that this is a later subtask of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -195,6 +195,9 @@ pub struct Subtask {
     /// What must hold.
     #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
     pub verification_steps: Option<Vec<Step>>,
+    /// Changes of tests that this part asks for, as in a task; those of the whole where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expect_test_changes: Vec<String>,
     /// 1 to 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_tier: Option<u8>,
@@ -262,6 +265,10 @@ pub struct Task {
     /// Globs of protected files that this task may change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// Changes of tests that the task asks for: globs of files, and ids of tests as reports name them. They count as the
+    /// attempt made them; all other tests are run as they were before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expect_test_changes: Vec<String>,
     /// Caps for the whole run, all subtasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -279,4 +286,15 @@ pub struct Task {
     pub labels: Vec<String>,
     /// The client's own; kept, never read.
     pub metadata: BTreeMap<String, serde_json::Value>,
+}
+impl Task {
+    /// Adds to the changes of tests that it asks for, and to those that its parts ask for by themselves.
+    pub fn expect_also(&mut self, changes: &[String]) {
+        self.expect_test_changes.extend_from_slice(changes);
+        for part in &mut self.subtasks {
+            if !part.expect_test_changes.is_empty() {
+                part.expect_test_changes.extend_from_slice(changes);
+            }
+        }
+    }
 }

@@ -19,6 +19,11 @@ pub fn part(whole: &Task, subtask: &Subtask) -> Task {
         agent: either(&subtask.agent, &whole.agent),
         acceptance_criteria: subtask.acceptance_criteria.clone(),
         expected_outputs: subtask.expected_outputs.clone(),
+        expect_test_changes: if subtask.expect_test_changes.is_empty() {
+            whole.expect_test_changes.clone()
+        } else {
+            subtask.expect_test_changes.clone()
+        },
         verification_steps: subtask
             .verification_steps
             .clone()

@@ -11,7 +11,7 @@ use super::names::{MoreFailed, first_names};
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
 use crate::machine::{Attempt, Run, circles_back_to};
 use crate::model::{
-    BetweenAttempts, CheckReport, CheckStatus, Closing, GuardReport, Report, StepKind,
+    BetweenAttempts, CheckReport, CheckStatus, Closing, GuardReport, Report, ReportStatus, StepKind,
 };
 
 /// All that is added to the task stays below this many tokens, by the digest's own estimate, which
@@ -51,6 +51,8 @@ struct Correction {
     retry: u32,
     max_retries: u32,
     workspace_state: &'static str,
+    /// Why work whose checks pass is not accepted: nothing was changed.
+    unchanged: Option<&'static str>,
     fence: String,
     feedback: Option<String>,
     failed: Vec<FailedCheck>,
@@ -134,6 +136,8 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         retry: run.charged(),
         max_retries: run.spec.max_verification_retries,
         workspace_state: workspace_state(run),
+        unchanged: (report.status == ReportStatus::Pass && run.has_done_nothing())
+            .then(|| run.describe_unchanged()),
         fence: "UNTRUSTED-00000000".to_owned(),
         feedback: run
             .feedback

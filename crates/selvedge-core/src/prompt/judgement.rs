@@ -45,6 +45,8 @@ struct Judgement {
     criteria: String,
     checks: Vec<String>,
     findings: Vec<String>,
+    changed_tests: Option<String>,
+    original_tests: Vec<String>,
     diff: String,
     cut_at: Option<usize>,
     effort: String,
@@ -57,6 +59,7 @@ impl Judgement {
     fn bodies(&self) -> impl Iterator<Item = &str> + Clone {
         let texts = [&self.task, &self.criteria, &self.diff, &self.claim];
         let lines = self.checks.iter().chain(&self.findings).chain(&self.calls);
+        let lines = lines.chain(&self.changed_tests).chain(&self.original_tests);
         texts.into_iter().chain(lines).map(String::as_str)
     }
 }
@@ -77,6 +80,10 @@ pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
         criteria: head_within(&clean(criteria.unwrap_or(DEFAULT_CRITERIA)), TASK_TOKENS),
         checks: listed(report.checks.iter().map(line)),
         findings: listed(findings),
+        changed_tests: report
+            .unconfirmed_tests()
+            .map(|it| one_line(&clean(&it.reason), 400)),
+        original_tests: listed(original_tests(report)),
         cut_at: is_cut.then_some(diff.len()),
         diff: if diff.is_empty() {
             "(nothing was changed, or it is not known what)".to_owned()
@@ -91,6 +98,13 @@ pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
     let fence = fence(seed, &told.bodies());
     told.fence = fence;
     told.render().unwrap_or_default()
+}
+
+/// The tests and files that do not fit the work, as they were before it.
+fn original_tests(report: &Report) -> impl Iterator<Item = String> {
+    let crossed = report.unconfirmed_tests().into_iter();
+    let named = crossed.flat_map(|it| [&it.undecided_tests, &it.unfit_files, &it.shared_files]);
+    named.flatten().map(|name| clean(name))
 }
 
 fn listed(lines: impl Iterator<Item = String>) -> Vec<String> {

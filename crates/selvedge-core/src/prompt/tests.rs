@@ -57,6 +57,7 @@ fn spec() -> RunSpec {
         tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
+        expect_test_changes: Vec::new(),
         test_base: None,
         snapshots: false,
         sandbox: crate::model::SandboxSpec::default(),

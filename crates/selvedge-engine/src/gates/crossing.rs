@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
-    BaseFiles, CrossedFile, CrossedRuns, CrossingContext, MergeResult, NextRun, Replacement, Side,
-    conclude, find_crossed_files, may_refer, next_run, scripts_among,
+    BaseFiles, CrossedFile, CrossedRuns, CrossingContext, ExpectedChanges, MergeResult, NextRun,
+    Replacement, Side, all_expected, conclude, find_crossed_files, may_refer, next_run,
+    scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse;
@@ -43,6 +44,8 @@ pub(super) struct Crossing<'a> {
     /// Time for each run.
     pub(super) limit: Duration,
     pub(super) rerun_failed: bool,
+    /// Changes of tests that the task asks for.
+    pub(super) expected: ExpectedChanges<'a>,
     /// When the work began, in seconds since 1970: what was compiled since then is compiled again.
     pub(super) began: i64,
     pub(super) progress: &'a dyn Progress,
@@ -58,12 +61,13 @@ impl Crossing<'_> {
         &mut self,
         delivered: &[CheckReport],
     ) -> Result<Option<CrossedReport>, CheckAborted> {
-        let files = self
+        let mut files = self
             .trees
             .find_files(&self.place.with_setup(self.steps))
             .await?;
+        let expected_files = self.expected.take_files(&mut files);
         if files.is_empty() {
-            return Ok(None);
+            return Ok((!expected_files.is_empty()).then(|| all_expected(expected_files)));
         }
         let count = counted(files.len() as u64, "file");
         let what = format!(
@@ -99,7 +103,13 @@ impl Crossing<'_> {
         }
         let baseline: Vec<Option<&CheckReport>> =
             self.baseline.iter().map(Option::as_ref).collect();
-        Ok(Some(conclude(&files, &baseline, runs)))
+        Ok(Some(conclude(
+            &files,
+            &baseline,
+            runs,
+            &self.expected,
+            expected_files,
+        )))
     }
 
     /// Runs the checks on the attempt's tree with the originals of `files`.
@@ -156,6 +166,7 @@ impl Crossing<'_> {
         for (index, check) in checks.iter_mut().enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
             excuse(self.known_failures, before, check);
+            self.expected.excuse(check);
         }
         Ok(checks)
     }

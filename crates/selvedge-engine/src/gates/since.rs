@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ignore::WalkBuilder;
+use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::guard::{Action, Finding, Protection, Strength};
 use selvedge_core::model::{
     Baseline, CheckReport, CrossedReport, KnownFailures, SetupSpec, Step, TreeId,
@@ -102,6 +103,7 @@ impl Since {
         &self,
         trees: &Trees,
         steps: &[Step],
+        expect_test_changes: &[String],
         limit: Duration,
         baseline: &Baseline,
         known_failures: &KnownFailures,
@@ -126,6 +128,7 @@ impl Since {
             known_failures,
             limit,
             rerun_failed: true,
+            expected: ExpectedChanges::new(expect_test_changes),
             // All of it was compiled here, from the revision's files.
             began: i64::MIN,
             progress,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::guard::Protection;
 use selvedge_core::machine::{apply_reruns, compare};
 use selvedge_core::model::{
@@ -89,6 +90,8 @@ pub struct Verification {
     pub changed_tools: Option<ToolFolderChanges>,
     /// Globs of files that the task may change.
     pub allow: Vec<String>,
+    /// Changes of tests that the task asks for.
+    pub expect_test_changes: Vec<String>,
     /// Tests that may fail.
     pub known_failures: KnownFailures,
     /// Whether a check that failed is run again, to tell a flake from a failure.
@@ -329,6 +332,7 @@ impl Verification {
             known_failures: &self.known_failures,
             limit: self.limit,
             rerun_failed: self.rerun_failed,
+            expected: ExpectedChanges::new(&self.expect_test_changes),
             began: self.began.as_second(),
             progress,
             cancel,

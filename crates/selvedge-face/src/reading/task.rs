@@ -67,6 +67,7 @@ impl Standing {
                 Outcome::Interrupted => "stopped",
                 Outcome::Failed
                 | Outcome::CannotSatisfy
+                | Outcome::Unchanged
                 | Outcome::Timeout
                 | Outcome::TurnLimit
                 | Outcome::Budget

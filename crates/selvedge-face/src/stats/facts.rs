@@ -142,7 +142,9 @@ fn ending(run: &Run) -> Ending {
         }
         Outcome::Unchecked => Ending::Unchecked,
         Outcome::NeedsReview => Ending::ByAPerson,
-        Outcome::MaxRetriesExhausted | Outcome::Stuck | Outcome::Tampered => Ending::NotRescued,
+        Outcome::MaxRetriesExhausted | Outcome::Stuck | Outcome::Tampered | Outcome::Unchanged => {
+            Ending::NotRescued
+        }
         Outcome::Budget if run.charged() > 0 => Ending::NotRescued,
         _ => Ending::NotJudged,
     }

@@ -79,6 +79,9 @@ pub(crate) struct SubmitArgs {
     /// A command that must exit with 0; may be given several times. Replaces the repository's own checks.
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) checks: Vec<String>,
+    /// A change of tests that the task asks for: a glob of files, or a test's id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were.
+    #[arg(long, value_name = "GLOB|TEST")]
+    pub(crate) expect_test_changes: Vec<String>,
     /// Corrections after the first attempt, 0 to 5 [default: the hub's].
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,

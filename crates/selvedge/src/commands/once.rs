@@ -128,6 +128,7 @@ async fn carry_out(
         setup: SetupSpec::default(),
         changed_tools: None,
         allow: Vec::new(),
+        expect_test_changes: Vec::new(),
         rerun_failed: false,
         last_green: Vec::new(),
         started_at: Timestamp::now(),

@@ -135,6 +135,7 @@ fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
         let parts = task.subtasks.iter_mut();
         parts.for_each(|it| it.verification_steps = None);
     }
+    task.expect_also(&args.expect_test_changes);
     if let Some(caps) = &mut task.budget {
         if args.max_cost.is_some() {
             caps.cost_micro_usd = None;

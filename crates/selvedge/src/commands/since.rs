@@ -82,6 +82,7 @@ impl Before {
         trees: &Trees,
         settings: &Resolved,
         plan: &VerificationPlan,
+        expect_test_changes: &[String],
         (limit, home): (Duration, &Home),
         report: &mut Report,
         progress: &dyn Progress,
@@ -99,6 +100,7 @@ impl Before {
                 .cross(
                     trees,
                     steps,
+                    expect_test_changes,
                     limit,
                     &self.baseline,
                     &self.known_failures,

@@ -105,8 +105,18 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         let mut report = once_since(&checks, changed, progress).await?;
         if let (Some(before), Some((since, trees))) = (before, base) {
             let (plan, with) = (&checks.plan, (limit, &home));
+            let expected = &args.expect_test_changes;
             before
-                .complete(since, trees, &settings, plan, with, &mut report, progress)
+                .complete(
+                    since,
+                    trees,
+                    &settings,
+                    plan,
+                    expected,
+                    with,
+                    &mut report,
+                    progress,
+                )
                 .await?;
         }
         if let (Some(asked), Some(trees)) = (&asked, &trees) {

@@ -81,6 +81,7 @@ pub(crate) fn task(
         tool_calls: settings.tool_calls,
         protect: settings.protect.clone(),
         allow,
+        expect_test_changes: task.expect_test_changes.clone(),
         known_failures: known.known,
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         part_of: None,

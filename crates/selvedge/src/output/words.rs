@@ -80,7 +80,7 @@ pub(crate) fn outcome_word(outcome: Outcome) -> String {
     let word = style::strong(outcome.as_str().replace('_', " "));
     match outcome {
         Outcome::Verified => style::good(word),
-        Outcome::Unchecked | Outcome::NeedsReview => style::warning(word),
+        Outcome::Unchecked | Outcome::Unchanged | Outcome::NeedsReview => style::warning(word),
         _ => style::bad(word),
     }
 }

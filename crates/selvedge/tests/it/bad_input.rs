@@ -122,7 +122,7 @@ fn settings_of_a_wrong_type_are_shown_where_they_stand() {
 fn an_unknown_key_is_a_warning_with_the_nearest_one() {
     let env = stage();
     env.write("selvedge.toml", "[verification]\nmax_retry = 1\n");
-    let agent = agent(&env, "");
+    let agent = agent(&env, "echo work > work");
     let out = env
         .selvedge(["run", "x", "--agent-cmd", &agent, "--check", "true"])
         .run();

@@ -24,10 +24,10 @@ fn judged(ends: &str) -> (TestEnv, Output) {
         "[[checks]]\ntype = \"test_passes\"\nrun = \"bin/pytest -k 'a or b'\"\n",
     );
     env.repo();
-    let idle = agent(&env, "");
+    let works = agent(&env, "echo work > work");
     let run = ["run", "do it", "--retries", "0", "--format", "json"];
     let out = env
-        .selvedge(run.iter().chain(&["--agent-cmd", &idle]))
+        .selvedge(run.iter().chain(&["--agent-cmd", &works]))
         .run();
     (env, out)
 }

@@ -246,7 +246,7 @@ fn a_run_that_is_not_verified_is_never_green() {
 #[test]
 fn standard_output_belongs_to_one_thing() {
     let env = stage();
-    let work = agent(&env, "");
+    let work = agent(&env, "date +%N > work");
     let run = ["run", "x", "--agent-cmd", &work, "--check", "true"];
     let out = env.selvedge(run.iter().chain(&["--junit", "-"])).run();
     out.assert_code(0);

@@ -141,6 +141,44 @@ fn a_rejection_is_never_told_as_a_pass() {
 }
 
 #[test]
+fn a_judge_may_confirm_that_the_task_asks_for_changed_tests() {
+    for (answer, code) in [(YES, 0), (UNSURE, 7), (NO, 1)] {
+        let env = judged(&[[answer; 2]]);
+        executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
+        executable(&env.write(
+            "tests/test_greet.sh",
+            "#!/bin/sh\n./greet.sh | grep -q hello\n",
+        ));
+        env.commit("Greet");
+        let more = [&TIER_2[..], &["--retries", "0"]].concat();
+        let out = run(
+            &env,
+            "sed -i s/hello/hi/ greet.sh tests/test_greet.sh",
+            "tests/test_greet.sh",
+            &more,
+        );
+        out.assert_code(code);
+        let crossed = out.json()["verification_report"]["crossed"].clone();
+        assert_eq!(crossed["result"], "undecided");
+        let told = told(&env, "one");
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].contains("Do not pass it unless the task asks for exactly that")
+                && told[0].contains("`tests/test_greet.sh`: fails"),
+            "{}",
+            told[0]
+        );
+        if code == 0 {
+            let reason = out.json()["reason"].as_str().unwrap().to_owned();
+            assert!(
+                reason.contains("confirms that the task asks for the changed tests"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_vote_waits_for_every_judge_so_that_its_cost_is_known() {
     let env = judged(&[[YES; 2], [YES; 2], [YES; 2]]);
     for (name, waits_for) in [("one", ""), ("two", ""), ("three", "one two")] {

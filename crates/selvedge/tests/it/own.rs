@@ -145,7 +145,7 @@ fn clean_removes_the_clone_of_verified_work() {
 fn work_without_a_change_makes_no_branch() {
     let env = stage();
     let out = run(&env, "true", "true", &["--worktree"]);
-    out.assert_code(0);
+    out.assert_code(11);
     assert!(out.stderr.contains("there is no branch"), "{}", out.stderr);
     assert_eq!(env.git(["branch", "--list", "selvedge/*"]), "");
 }

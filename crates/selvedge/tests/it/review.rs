@@ -206,7 +206,7 @@ fn without_a_run_what_cannot_be_done_names_what_can() {
     let said = format!("awaiting review in this directory: {waiting}");
     assert!(out.stderr.contains(&said), "{}", out.stderr);
 
-    let finished = run_json(&env, &agent(&env, "true"), "true", &[]);
+    let finished = run_json(&env, &agent(&env, "echo work > work"), "true", &[]);
     finished.assert_code(0);
     let out = env.selvedge(["resume"]).run();
     out.assert_code(2);

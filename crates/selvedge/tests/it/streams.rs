@@ -103,7 +103,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let env = stage();
-    let agent = agent(&env, "echo good > out; echo done");
+    let agent = agent(&env, "echo good >> out; echo done");
     let run = run_with(&agent, CHECK);
     env.selvedge(run).run().assert_code(0);
     for args in [

@@ -93,5 +93,7 @@ fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
     env.write("selvedge.toml", "[verification]\ntool_calls = false\n");
     let server = ModelServer::start([edit("README", "is not in it"), Turn::text("Done.")]);
     let out = run(&env, &server, &["--retries", "0"]);
-    out.assert_code(0);
+    // Nothing else was changed.
+    out.assert_code(11);
+    assert_eq!(out.json()["outcome"], "unchanged");
 }

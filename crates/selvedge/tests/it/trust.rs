@@ -247,12 +247,15 @@ fn tests_that_are_skipped_wait_for_review() {
 fn what_a_check_said_of_a_tree_is_remembered() {
     let (env, runner) = tested("adds ok\n");
     let idle = agent(&env, "");
-    run_json(&env, &idle, &runner, &[]).assert_code(0);
+    let once = |more: &[&str]| {
+        let more = [&["--retries", "0"], more].concat();
+        run_json(&env, &idle, &runner, &more).assert_code(11);
+    };
+    once(&[]);
     assert_eq!(runs(&env), 2, "the baseline, and the attempt");
-    let out = run_json(&env, &idle, &runner, &[]);
-    out.assert_code(0);
+    once(&[]);
     assert_eq!(runs(&env), 3, "the attempt alone");
-    run_json(&env, &idle, &runner, &["--baseline", "off"]).assert_code(0);
+    once(&["--baseline", "off"]);
     assert_eq!(runs(&env), 4);
 }
 
@@ -445,6 +448,46 @@ fn work_that_is_right_passes_though_the_check_was_touched() {
         env.read("check.sh").contains("exit 0"),
         "the work is delivered as it is"
     );
+}
+
+/// A repository whose sources and tests are scripts that greet, and an agent that makes both greet in another way.
+fn greeting() -> (TestEnv, String) {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
+    for name in ["greet", "other"] {
+        let test = format!("tests/test_{name}.sh");
+        executable(&env.write(&test, "#!/bin/sh\n./greet.sh | grep -q hello\n"));
+    }
+    env.repo();
+    let changes = agent(
+        &env,
+        "sed -i s/hello/hi/ greet.sh tests/test_greet.sh tests/test_other.sh",
+    );
+    (env, changes)
+}
+
+#[test]
+fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
+    let check = "tests/test_greet.sh && tests/test_other.sh";
+    let expect = |globs: &[&'static str]| -> Vec<&'static str> {
+        globs
+            .iter()
+            .flat_map(|glob| ["--expect-test-changes", *glob])
+            .collect()
+    };
+    for (globs, code, result, expected_files) in [
+        (&[][..], 7, "undecided", 0),
+        (&["tests/test_greet.sh"], 7, "undecided", 1),
+        (&["test_greet.sh", "tests/*_other.sh"], 0, "passed", 2),
+    ] {
+        let (env, changes) = greeting();
+        let out = run_json(&env, &changes, check, &expect(globs));
+        out.assert_code(code);
+        let crossed = out.json()["verification_report"]["crossed"].clone();
+        assert_eq!(crossed["result"], result, "{globs:?}: {crossed}");
+        let files = crossed["expected_files"].as_array().map_or(0, Vec::len);
+        assert_eq!(files, expected_files, "{crossed}");
+    }
 }
 
 #[test]

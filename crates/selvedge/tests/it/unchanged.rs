@@ -1,9 +1,9 @@
-//! An agent that changes no files is verified, and everything that shows the run says so.
+//! An agent that changes no files is told so once and never verified, and everything that shows the run says so.
 
 use selvedge_testkit::TestEnv;
 use serde_json::json;
 
-use crate::stage::{agent, run_json, stage};
+use crate::stage::{agent, prompt, run_json, stage};
 
 const SENTENCE: &str = "the agent changed no files";
 
@@ -19,24 +19,24 @@ fn passing() -> TestEnv {
 fn unchanged_work_is_named_by_everything_that_shows_it() {
     let env = passing();
     let out = run_json(&env, &agent(&env, ""), "grep -q good out", &[]);
-    out.assert_code(0);
+    out.assert_code(11);
     let result = out.json();
     assert_eq!(
         (&result["outcome"], &result["unchanged"]),
-        (&"verified".into(), &true.into())
+        (&"unchanged".into(), &true.into())
+    );
+    assert_eq!(result["verification_attempts"], 2);
+    let told = prompt(&env, 2);
+    assert!(
+        told.contains("Independent checks pass, but the agent changed no files"),
+        "{told}"
     );
     assert!(
         result["reason"].as_str().unwrap().ends_with(SENTENCE),
         "{result}"
     );
 
-    let told = |args: &[&str]| {
-        env.selvedge(args.iter())
-            .run()
-            .assert_success()
-            .stdout
-            .clone()
-    };
+    let told = |args: &[&str]| env.selvedge(args.iter()).run().stdout.clone();
     for form in ["--junit", "--sarif", "--markdown", "--annotations=github"] {
         let form: Vec<&str> = match form.split_once('=') {
             Some((option, value)) => vec!["show", option, value],
@@ -71,8 +71,12 @@ fn unchanged_is_held_against_the_start_of_the_run() {
         "case $SELVEDGE_RUN_NUMBER in 1) echo bad > out ;; *) git checkout -q out ;; esac",
     );
     let out = run_json(&env, &reverts, "grep -q good out", &[]);
-    out.assert_code(0);
-    assert_eq!(out.json()["verification_attempts"], 2);
+    out.assert_code(11);
+    assert_eq!(
+        out.json()["verification_attempts"],
+        3,
+        "told once that nothing is changed"
+    );
     assert_eq!(out.json()["unchanged"], true);
 
     let works = agent(&env, "echo more > more");
@@ -126,14 +130,20 @@ fn unchanged_parts_of_plans_and_executions_are_named() {
         "json",
     ];
     let out = env.selvedge(run).stdin(plan.to_string()).run();
+    out.assert_code(11);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains(SENTENCE), "{reason}");
+
+    // The work of a later part may have been done by the parts before it.
+    let works_once = agent(&env, "test -e work || echo done > work");
+    let run = [&run[..4], &[works_once.as_str()], &run[5..]].concat();
+    let out = env.selvedge(run).stdin(plan.to_string()).run();
     out.assert_code(0);
-    assert_eq!(out.json()["unchanged"], true);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains(&format!("`b`: {SENTENCE}")), "{reason}");
 
     let out = run_json(&env, &idle, "grep -q good out", &["--executions", "3"]);
-    out.assert_code(0);
-    assert_eq!(out.json()["unchanged"], true);
+    assert_ne!(out.code, 0);
     assert!(out.json()["reason"].as_str().unwrap().contains(SENTENCE));
 }
 
@@ -162,7 +172,7 @@ fn unkept_files_are_named_before_the_agent_begins() {
         "grep -q good out",
     ];
     let out = env.selvedge(human).run();
-    out.assert_code(0);
+    out.assert_code(11);
     let notice = out
         .stderr
         .find("cannot be restored if the agent deletes them: 2 files");

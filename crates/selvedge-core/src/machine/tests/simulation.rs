@@ -7,7 +7,7 @@ use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
     EffectId, EffectKind, Envelope, Event, GateReport, Judging, KnownFailures, MicroUsd, Report,
     ReportStatus, ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus,
-    Step, StepKind, TaskId, Timestamp, TreeId, Usage, VerificationPlan,
+    SnapshotMoment, Step, StepKind, TaskId, Timestamp, TreeId, Usage, VerificationPlan,
 };
 
 /// What one attempt meets.
@@ -102,6 +102,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         tool_calls: true,
         protect: Vec::new(),
         allow: Vec::new(),
+        expect_test_changes: Vec::new(),
         test_base: None,
         snapshots: world.snapshots,
         sandbox: crate::model::SandboxSpec::default(),
@@ -227,8 +228,12 @@ impl Simulation {
             .clone();
         let reason = "test".to_owned();
         match pending.kind {
-            EffectKind::Snapshot { .. } => {
-                let tree = TreeId::new(format!("t{}", fate.tree));
+            EffectKind::Snapshot { moment } => {
+                let tree = match moment {
+                    SnapshotMoment::Start => 0,
+                    SnapshotMoment::After | SnapshotMoment::Rescue => fate.tree,
+                };
+                let tree = TreeId::new(format!("t{tree}"));
                 self.say(Input::Snapshotted {
                     effect,
                     tree,

@@ -28,6 +28,7 @@ pub(super) async fn submit(hub: &Hub, args: &SubmitArgs) -> Result<u8, CliError>
     put(&mut task.priority, args.priority);
     put(&mut task.deliver, args.deliver.map(deliver));
     checks(&mut task, &args.checks);
+    task.expect_also(&args.expect_test_changes);
     if !args.labels.is_empty() {
         task.labels.clone_from(&args.labels);
     }
@@ -63,6 +64,7 @@ pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
     task.max_verification_retries.get_or_insert(RETRIES_OF_RUN);
     put(&mut task.verification_tier, args.tier);
     checks(&mut task, &args.checks);
+    task.expect_also(&args.expect_test_changes);
     task.skip_verification |= args.no_verify;
     if args.push {
         task.deliver = Some(Deliver::Branch);

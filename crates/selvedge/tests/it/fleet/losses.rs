@@ -10,7 +10,7 @@ use crate::stage::{wait_for, wait_until};
 pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 touch "$root/began-$SELVEDGE_RUN_NUMBER"
 while ! test -e "$root/go"; do sleep 0.05; done
-echo good > out"#;
+echo good >> out"#;
 
 pub(super) fn ledger(fleet: &Fleet) -> Vec<String> {
     let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap();

@@ -40,7 +40,7 @@ fn when_everybody_is_killed(scene: &Scene) {
     let begun = scene.env.work().join("begun");
     scene.env.write(
         "agent.sh",
-        "cat > /dev/null; test \"$SELVEDGE_RUN_NUMBER\" = 1 || exit 0; setsid sleep 600 & touch begun; sleep 600\n",
+        "cat > /dev/null; test \"$SELVEDGE_RUN_NUMBER\" = 1 || exec touch done; setsid sleep 600 & touch begun; sleep 600\n",
     );
     scene.env.commit("An agent");
     let run = [
