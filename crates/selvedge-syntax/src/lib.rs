@@ -8,6 +8,7 @@
 
 mod balance;
 mod csv;
+mod docstrings;
 mod doubt;
 mod json;
 mod language;

@@ -5,9 +5,11 @@
 //! of nesting matters.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::docstrings;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Modules and blocks within one another that are looked into.
@@ -26,12 +28,21 @@ pub enum SplitTests {
     Unreadable,
 }
 
-/// Gives the source `after` the tests of `before`. Languages that keep tests in files of their own have none inside.
+/// Gives the source `after` the tests of `before`. Rust keeps tests in its sources, and Python examples that run.
 pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> SplitTests {
-    let Some(after) = after.filter(|_| is_rust(path)) else {
+    let ending = Path::new(path).extension().and_then(OsStr::to_str);
+    let Some((after, ending)) = after.zip(ending) else {
         return SplitTests::Same;
     };
-    let merged = merge(before.unwrap_or_default(), after);
+    let before = before.unwrap_or_default();
+    let merged = match ending {
+        "rs" => merge(before, after),
+        "py" => match text(before).zip(text(after)) {
+            Some((before, after)) => docstrings::merge(before, after),
+            None => return SplitTests::Same,
+        },
+        _ => return SplitTests::Same,
+    };
     // The texts of all files would be kept for the sake of their spans.
     proc_macro2::extra::invalidate_current_thread_spans();
     match merged {
@@ -39,12 +50,6 @@ pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> S
         Some(merged) if merged.as_bytes() == after => SplitTests::Same,
         Some(merged) => SplitTests::Merged(merged.into_bytes()),
     }
-}
-
-fn is_rust(path: &str) -> bool {
-    Path::new(path)
-        .extension()
-        .is_some_and(|ending| ending == "rs")
 }
 
 fn merge(before: &[u8], after: &[u8]) -> Option<String> {

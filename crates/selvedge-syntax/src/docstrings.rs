@@ -1,0 +1,241 @@
+//! Examples in the documentation of Python sources, which run as tests: a source with the examples of another version.
+//!
+//! Docstrings are found by indentation and by where strings and brackets end, without parsing statements.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Begins a line that runs.
+const PROMPT: &str = ">>>";
+
+/// The source `after` with the examples of `before`; `None` where they belong to a definition that is gone.
+pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
+    if !before.contains(PROMPT) && !after.contains(PROMPT) {
+        return Some(after.to_owned());
+    }
+    let (old, new) = (Docstrings::read(before), Docstrings::read(after));
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for (path, range) in &new.texts {
+        let now = &after[range.clone()];
+        let original = old
+            .texts
+            .get(path)
+            .map_or("", |range| &before[range.clone()]);
+        match (examples(original), examples(now)) {
+            (originals, now) if originals == now => {}
+            // An example that was added is not run.
+            (originals, _) if originals.is_empty() => {
+                edits.push((range.clone(), now.replace(PROMPT, "> >")));
+            }
+            _ => edits.push((range.clone(), original.to_owned())),
+        }
+    }
+    for (path, range) in &old.texts {
+        let original = &before[range.clone()];
+        if new.texts.contains_key(path) || examples(original).is_empty() {
+            continue;
+        }
+        let (at, indent) = new.bodies.get(path)?;
+        edits.push((*at..*at, format!("{original}\n{indent}")));
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut merged = String::with_capacity(after.len());
+    let mut end = 0;
+    for (range, text) in edits {
+        merged += &after[end..range.start];
+        merged += &text;
+        end = range.end;
+    }
+    merged += &after[end..];
+    Some(merged)
+}
+
+/// The lines of a docstring that run, and those that say what they print.
+fn examples(text: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    let lines = text.lines().map(str::trim).filter(|line| {
+        is_inside = !line.is_empty() && (is_inside || line.starts_with(PROMPT));
+        is_inside
+    });
+    lines.collect()
+}
+
+/// The docstrings of a source, by the path of what they document: empty for the module.
+#[derive(Debug, Default)]
+struct Docstrings<'a> {
+    texts: BTreeMap<String, Range<usize>>,
+    /// Where the body of each definition begins, and how far it is indented.
+    bodies: BTreeMap<String, (usize, &'a str)>,
+}
+
+impl<'a> Docstrings<'a> {
+    fn read(text: &'a str) -> Self {
+        let mut found = Self::default();
+        let mut seen = BTreeSet::new();
+        // Headers of definitions: how far they are indented, and their paths.
+        let mut scopes: Vec<(usize, String)> = Vec::new();
+        let mut opened = Some(String::new());
+        for line in logical_lines(text) {
+            let indent = &text[line.start - line.indent..line.start];
+            scopes.retain(|(above, _)| *above < line.indent);
+            if let Some(path) = opened.take() {
+                found.bodies.insert(path.clone(), (line.start, indent));
+                if let Some(string) = string_of(text, &line) {
+                    found.texts.insert(path, string);
+                }
+            }
+            if let Some(name) = defined_name(&text[line.start..line.end]) {
+                let above = scopes.last().map_or("", |(_, path)| path);
+                let mut path = format!("{above}.{name}");
+                // Overloads, and definitions in branches.
+                while !seen.insert(path.clone()) {
+                    path.push('\'');
+                }
+                scopes.push((line.indent, path.clone()));
+                opened = Some(path);
+            }
+        }
+        found
+    }
+}
+
+/// A statement's lines, without the indentation before the first.
+struct LogicalLine {
+    start: usize,
+    end: usize,
+    indent: usize,
+}
+
+/// Statements that begin a line; comments and empty lines are none.
+fn logical_lines(text: &str) -> Vec<LogicalLine> {
+    let bytes = text.as_bytes();
+    let mut lines = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let line = at;
+        while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\x0c')) {
+            at += 1;
+        }
+        let start = at;
+        let end = statement_end(bytes, start);
+        if !matches!(bytes.get(start), None | Some(b'\n' | b'\r' | b'#')) {
+            lines.push(LogicalLine {
+                start,
+                end,
+                indent: start - line,
+            });
+        }
+        at = end + 1;
+    }
+    lines
+}
+
+/// Where the line break is that ends a statement.
+fn statement_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    let mut depth = 0_usize;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\n' if depth == 0 => return at,
+            b'\\' => at += 1,
+            b'#' => {
+                while bytes.get(at + 1).is_some_and(|next| *next != b'\n') {
+                    at += 1;
+                }
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' | b'\'' => at = string_end(bytes, at) - 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Where a string ends that begins with the quote at `start`; one that is not closed ends with its line, or the text.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let is_long = bytes[start..].starts_with(&[quote; 3]);
+    let mut at = start + if is_long { 3 } else { 1 };
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'\n' if !is_long => return at,
+            _ if *byte == quote && !is_long => return at + 1,
+            _ if is_long && bytes[at..].starts_with(&[quote; 3]) => return at + 3,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// The string that a statement is, if it is nothing else.
+fn string_of(text: &str, line: &LogicalLine) -> Option<Range<usize>> {
+    let statement = &text[line.start..line.end];
+    let prefix = statement.find(['"', '\''])?;
+    let is_plain = matches!(&statement[..prefix], "" | "r" | "R" | "u" | "U");
+    let end = string_end(text.as_bytes(), line.start + prefix);
+    let rest = text.get(end..line.end)?.trim();
+    (is_plain && (rest.is_empty() || rest.starts_with('#'))).then_some(line.start..end)
+}
+
+/// The name of a function or class whose header a statement is, if its body follows on other lines.
+fn defined_name(statement: &str) -> Option<&str> {
+    let statement = statement
+        .strip_prefix("async ")
+        .map_or(statement, str::trim_start);
+    let rest = ["def ", "class "]
+        .iter()
+        .find_map(|word| statement.strip_prefix(word));
+    let rest = rest?.trim_start();
+    let end = rest.find(|it: char| !it.is_alphanumeric() && it != '_')?;
+    let code = statement
+        .rsplit_once('#')
+        .map_or(statement, |(code, _)| code);
+    let is_header = code.trim_end().ends_with(':') || statement.trim_end().ends_with(':');
+    is_header.then_some(&rest[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "\"\"\"Sums.\"\"\"\n\n\ndef net(lines):\n    \"\"\"Returns it.\n\n    >>> net([1])\n    1\n    \"\"\"\n    return 0\n\n\nclass Cart:\n    def add(self,\n            item):  # one\n        '''Adds.\n\n        >>> Cart().add(2)\n        2\n        '''\n        return item\n";
+
+    #[test]
+    fn merge_brings_original_examples_back() {
+        let changed = BASE
+            .replace("    1\n", "    0\n")
+            .replace("return 0", "return 1");
+        let expected = BASE.replace("return 0", "return 1");
+        assert_eq!(merge(BASE, &changed).as_deref(), Some(expected.as_str()));
+        let emptied = BASE.replace(
+            "        '''Adds.\n\n        >>> Cart().add(2)\n        2\n        '''\n",
+            "",
+        );
+        assert_eq!(merge(BASE, &emptied).as_deref(), Some(BASE));
+        let rewritten = BASE.replace("    >>> net([1])\n    1\n", "");
+        assert_eq!(merge(BASE, &rewritten).as_deref(), Some(BASE));
+    }
+
+    #[test]
+    fn merge_leaves_all_else_to_the_change() {
+        let prose = BASE.replace("Returns it.", "Returns the sum.");
+        assert_eq!(merge(BASE, &prose).as_deref(), Some(prose.as_str()));
+        let added = BASE.replace("Sums.", "Sums.\n\n>>> 1 + 1\n2\n");
+        let merged = merge(BASE, &added).unwrap();
+        assert!(
+            merged.contains("> > 1 + 1") && merged.contains(">>> net([1])"),
+            "{merged}"
+        );
+        let text = "x = \"\"\"\ndef a():\n    '''\n    >>> a()\n    '''\n\"\"\"\n";
+        assert_eq!(merge("", text).as_deref(), Some(text));
+    }
+
+    #[test]
+    fn merge_refuses_examples_of_what_is_gone() {
+        assert_eq!(merge(BASE, &BASE.replace("def net", "def gross")), None);
+    }
+}
