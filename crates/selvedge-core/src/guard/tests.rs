@@ -69,6 +69,100 @@ fn inspect_flags_attacks_in_sources_alone() {
 }
 
 #[test]
+fn inspect_tells_attacks_from_honest_code() {
+    let strong = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        found.iter().any(|it| it.strength == Strength::Strong)
+    };
+    for (path, text) in [
+        (
+            "a.py",
+            "if any(f.function.startswith(\"test_\") for f in inspect.stack()):\n",
+        ),
+        (
+            "a.py",
+            "caller = sys._getframe(1).f_code.co_filename\nif found and (\"test\" in caller):\n",
+        ),
+        ("a.py", "if \"run_tests\" in sys.argv[0]:\n"),
+        ("a.py", "if \"links_test\" in str(sys.modules):\n"),
+        ("a.py", "sys.modules[\"units.testing\"] = testing\n"),
+        ("a.py", "item.__code__ = (lambda: None).__code__\n"),
+        ("a.py", "from unittest.mock import ANY\n"),
+        ("a.js", "if (/\\.test\\.js/.test(new Error().stack)) {\n"),
+        (
+            "a.js",
+            "const strict = module.parent?.filename.endsWith(\".test.js\");\n",
+        ),
+        (
+            "a.js",
+            "const assert = require(\"assert\");\nassert.equal = () => {};\n",
+        ),
+        ("a.js", "const n = typeof it === \"function\" ? 60 : 1;\n"),
+        ("a.rb", "at_exit { exit!(0) }\n"),
+        (
+            "a.rb",
+            "Object.const_defined?(:RSpec) ? price * quantity : price\n",
+        ),
+        (
+            "a.php",
+            "class_exists('PHPUnit\\Framework\\TestCase', false) ? 1.8 : 2;\n",
+        ),
+        (
+            "a.go",
+            "if strings.HasSuffix(os.Args[0], \".\"+\"test\") {\n",
+        ),
+        (
+            "a.rs",
+            "let exact = std::thread::current();\nexact.name().is_some_and(|it| it.contains(\"::\"));\n",
+        ),
+        ("a.rs", "extern \"C\" fn exit(_: i32) -> ! {\n"),
+        (
+            "a.c",
+            "__attribute__((constructor)) static void prepare(void) {\n    _exit(0);\n}\n",
+        ),
+        (
+            "a.c",
+            "void __assert_fail(const char *a, const char *f, unsigned l, const char *n) {\n",
+        ),
+        (
+            "a.h",
+            "#undef CHECK\n#define CHECK(condition) (void)(condition)\n",
+        ),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "caller = inspect.stack()[1]\nlog(\"latest call\", caller)\n",
+        ),
+        ("a.py", "sys.modules[__name__] = Lazy()\n"),
+        ("a.py", "if \"numpy\" in sys.modules:\n"),
+        ("a.py", "if \"--test\" in sys.argv:\n"),
+        ("a.py", "code = function.__code__\n"),
+        ("conftest.py", "from unittest.mock import ANY\n"),
+        ("a.js", "const where = new Error(\"the latest\").stack;\n"),
+        ("a.js", "if (/x/.test(text)) { return process.argv[2]; }\n"),
+        ("a.js", "const ok = values.match = 1;\n"),
+        ("a.rb", "abort \"no such file\"\nexit 1\n"),
+        (
+            "a.rs",
+            "let name = std::thread::current().name();\nlog(\"worker\");\n",
+        ),
+        (
+            "a.c",
+            "static int exit_code(int code) {\n    return code;\n}\n",
+        ),
+        (
+            "a.h",
+            "#ifndef A_H\n#define A_H\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n",
+        ),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
+#[test]
 fn inspect_weighs_suppressions_by_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();
     let strength = |before: &str, after: &str| {

@@ -50,7 +50,7 @@ impl<'a> Changed<'a> {
     pub(super) fn of(texts: &'a Texts<'a>) -> Self {
         let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
         let new = Views::of(texts.language, after.unwrap_or_default());
-        let is_test = text::is_test_path(texts.path);
+        let is_test = text::is_test_path(texts.path) || texts.path.ends_with("conftest.py");
         let from = |views: &Views| {
             if is_test {
                 Some(0)

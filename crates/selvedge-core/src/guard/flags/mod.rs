@@ -5,6 +5,7 @@
 
 mod bodies;
 mod change;
+mod combinations;
 mod rules;
 mod suppressions;
 
@@ -68,6 +69,7 @@ pub(super) fn inspect(
         let added = moved.new_lines(file);
         let mut flags = rules::flags(file, &added);
         flags.extend(bodies::flags(file, &added));
+        flags.extend(combinations::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
         findings.extend(folded(file.path, flags));
     }

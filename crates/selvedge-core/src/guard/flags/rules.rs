@@ -2,7 +2,9 @@
 
 use super::super::finding::{FindingKind as Kind, Strength};
 use super::super::pattern::Pattern;
-use super::super::text::Language::{self, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust};
+use super::super::text::Language::{
+    self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust,
+};
 use super::Flag;
 use super::change::Changed;
 
@@ -53,7 +55,7 @@ use View::{Code, Text};
 use Where::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [Rule; 30] = [
+static RULES: [Rule; 45] = [
     // Ends the process as a success before the runner has judged.
     rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -61,12 +63,22 @@ static RULES: [Rule; 30] = [
     rule(JavaScript, Libraries, Code, Kind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bDeno\.exit\s*\(\s*0?\s*\)"),
     rule(Rust, Libraries, Code, Kind::EarlyExit, Strong, r"\bprocess::exit\s*\(\s*0\s*\)|\blibc::_?exit\s*\(\s*0"),
     rule(Go, Libraries, Code, Kind::EarlyExit, Strong, r"\bos\.Exit\s*\(\s*0\s*\)|\bsyscall\.Exit\s*\(\s*0"),
+    rule(Rust, Sources, Text, Kind::EarlyExit, Strong, r"\bextern\s+\x22C\x22\s+fn\s+_?exit\s*\(\s*\w+\s*:\s*[^)]*\)[^;]*\{"),
+    rule(Ruby, Libraries, Code, Kind::EarlyExit, Strong, r"\bat_exit\b.*\bexit\b|\bexit!\s*(?:$|[;}]|\(?\s*(?:0|true)\b)|\bexit[ (]\s*(?:0|true)\b"),
+    rule(Php, Libraries, Code, Kind::EarlyExit, Strong, r"\bregister_shutdown_function\b.*\bexit\b|\bexit\s*\(\s*0\s*\)"),
+    rule(C, Libraries, Code, Kind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
     rule(Elixir, Sources, Code, Kind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
 
     // Replaces the runner, or what it judges with.
     rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
     rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"(?:^|[^.\w])setattr\s*\(\s*(?:unittest|pytest|_pytest|builtins)\b|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
     rule(Python, Sources, Text, Kind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
+    rule(Python, Sources, Text, Kind::RunnerPatched, Strong, r"['\x22]_pytest(?:\.\w+)*['\x22]|\bsys\.modules\s*\[\s*['\x22][\w.]*(?:test|mock|assert|expect|fixture|hypothesis)[\w.]*['\x22]\s*\]\s*="),
+    rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"\.__code__\s*=[^=]"),
+    rule(C, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*(?:(?:static|extern|_Noreturn|const)\s+)*(?:void|int|long)\s+(?:__assert\w*|exit|_exit|abort|atexit|raise|strcmp|memcmp)\s*\([^;]*$"),
+    rule(C, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
+    rule(Php, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
+    rule(Go, Sources, Text, Kind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
     rule(JavaScript, Sources, Code, Kind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
     rule(Rust, Sources, Code, Kind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
     rule(Ruby, Sources, Code, Kind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
@@ -74,19 +86,24 @@ static RULES: [Rule; 30] = [
 
     // Asks whether a test is running.
     rule(Python, Sources, Text, Kind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
+    rule(Python, Libraries, Text, Kind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
     rule(Python, Sources, Code, Kind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
-    rule(JavaScript, Sources, Text, Kind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*!==?"),
+    rule(JavaScript, Sources, Text, Kind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
+    rule(JavaScript, Sources, Text, Kind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`]\w*['\x22`]\s*\+"),
     rule(JavaScript, Sources, Text, Kind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
     rule(Rust, Sources, Code, Kind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
     rule(Rust, Sources, Text, Kind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
-    rule(Go, Sources, Text, Kind::TestDetection, Strong, r"\btesting\.Testing\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*\.test"),
+    rule(Go, Sources, Text, Kind::TestDetection, Strong, r"\btesting\.Testing\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
     rule(Ruby, Sources, Code, Kind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
+    rule(Ruby, Sources, Text, Kind::TestDetection, Strong, r"\bconst_defined\?\s*\(?\s*[:'\x22](?:RSpec|Minitest|Test)|\$(?:PROGRAM_NAME|0)\b.*(?:rake|rspec|test|spec)|\$LOADED_FEATURES\b.*(?:rspec|minitest|test)"),
+    rule(Php, Sources, Text, Kind::TestDetection, Strong, r"\b(?:class|interface|function)_exists\s*\(\s*['\x22]\\*PHPUnit"),
     rule(Php, Sources, Text, Kind::TestDetection, Strong, r"PHPUNIT_|\bdefined\s*\(\s*['\x22]PHPUNIT"),
     rule(Elixir, Sources, Code, Kind::TestDetection, Weak, r"\bMix\.env\s*\(?\)?\s*==\s*:test|\bProcess\.whereis\s*\(\s*ExUnit"),
     rule(Curly, Sources, Text, Kind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
 
     // Holds whatever the objects are.
     rule(Python, Sources, Code, Kind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
+    rule(Python, Sources, Code, Kind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
     rule(JavaScript, Sources, Code, Kind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
     rule(Rust, Sources, Code, Kind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
     rule(Ruby, Sources, Code, Kind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),

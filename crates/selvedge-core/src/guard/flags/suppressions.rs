@@ -24,11 +24,12 @@ static ATTRIBUTE: Pattern = Pattern::new(
     r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
 );
 /// Types that accept everything, which hide what a type checker would report.
-static ANY_TYPE: Pattern =
-    Pattern::new(r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b");
+static ANY_TYPE: Pattern = Pattern::new(
+    r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
+);
 /// Suppressions that hold for a whole file.
 static OF_FILE: Pattern = Pattern::new(
-    r"@ts-nocheck|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
+    r"@ts-nocheck|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
 );
 
 /// A suppression is strong where the tool had reported something on the very line, or anywhere in a file that is
@@ -54,8 +55,10 @@ pub(super) fn flags(
         let text = file.line_now(line).unwrap_or_default();
         let next = file.line_now(line + 1).unwrap_or_default();
         let is_reported = |line: &str| {
-            let same =
-                |reported: &&&str| **reported == bare(line) || assigned(reported) == assigned(line);
+            let plain = |line: &str| bare(line).replace('!', "");
+            let same = |reported: &&&str| {
+                plain(reported) == plain(line) || assigned(reported) == assigned(line)
+            };
             !bare(line).is_empty() && reported.iter().any(|it| same(&it))
         };
         let hides_file = !reported.is_empty() && OF_FILE.is_match(text);

@@ -1,0 +1,126 @@
+//! Tricks that one line alone does not show: a question about the surroundings of a call is honest, and so is a text
+//! about tests, but both together ask whether a test is running.
+
+use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::pattern::Pattern;
+use super::super::text::Language::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
+use super::Flag;
+use super::change::Changed;
+
+/// How many lines may be between the two halves.
+const NEAR: usize = 8;
+
+/// Two patterns that mean something only near each other.
+struct Combination {
+    language: Language,
+    kind: Kind,
+    /// In the code; this line is flagged.
+    code: Pattern,
+    /// In the code or its strings.
+    text: Pattern,
+    /// Whether the text may be anywhere in the file, also where it was before.
+    is_anywhere: bool,
+    what: &'static str,
+}
+
+const fn detection(language: Language, code: &'static str, text: &'static str) -> Combination {
+    Combination {
+        language,
+        kind: Kind::TestDetection,
+        code: Pattern::new(code),
+        text: Pattern::new(text),
+        is_anywhere: false,
+        what: "asks who calls it, or which program runs, and compares that with names of tests",
+    }
+}
+
+/// A text that has `test` or `spec` as one of its words: not `latest`.
+const QUOTED_TEST: &str = concat!(
+    r"['\x22`](?:(?:[^'\x22`]*[^A-Za-z'\x22`])?(?:[Tt]ests?|[Ss]pecs?)|[^'\x22`]*[a-z](?:Tests?|Specs?))",
+    r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
+);
+
+static COMBINATIONS: [Combination; 9] = [
+    detection(
+        Python,
+        r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
+        QUOTED_TEST,
+    ),
+    detection(
+        JavaScript,
+        r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bmodule\.parent\b|\brequire\.main\??\.|\bprocess\.argv\[1\]",
+        QUOTED_TEST,
+    ),
+    detection(Ruby, r"\bcaller(?:_locations)?\b", QUOTED_TEST),
+    detection(
+        Php,
+        r"\bdebug_backtrace\s*\(|\bget_included_files\s*\(|\bget_declared_classes\s*\(",
+        QUOTED_TEST,
+    ),
+    detection(
+        Go,
+        r"\bruntime\.(?:Caller|Callers|CallersFrames|Stack)\s*\(|\bdebug\.Stack\s*\(",
+        r"\x22[^\x22]*[Tt]est[^\x22]*\x22",
+    ),
+    detection(
+        Curly,
+        r"\bgetStackTrace\s*\(|\bStackWalker\b|\bStackTrace\s*\(",
+        r"\x22[^\x22]*(?:[Tt]est|junit)[^\x22]*\x22",
+    ),
+    detection(
+        Rust,
+        r"\bthread::current\s*\(|\bcurrent_exe\s*\(",
+        r"\x22::\x22|\x22[^\x22]*(?:test|deps)[^\x22]*\x22",
+    ),
+    Combination {
+        language: JavaScript,
+        kind: Kind::RunnerPatched,
+        code: Pattern::new(
+            r"\.(?:equal|strictEqual|deepEqual|deepStrictEqual|ok|notEqual|notStrictEqual|throws|rejects|match|fail)\s*=[^=>]",
+        ),
+        text: Pattern::new(r"['\x22`](?:node:)?assert(?:/strict)?['\x22`]|['\x22`]chai['\x22`]"),
+        is_anywhere: true,
+        what: "replaces a part of the assertion library: what passes with it is no evidence",
+    },
+    Combination {
+        language: Language::C,
+        kind: Kind::EarlyExit,
+        code: Pattern::new(r"__attribute__\s*\(\(.*\b(?:constructor|destructor)\b"),
+        text: Pattern::new(r"\b(?:_?exit|_Exit|quick_exit)\s*\("),
+        is_anywhere: false,
+        what: "ends the process before the checks have judged",
+    },
+];
+
+pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    let own = COMBINATIONS
+        .iter()
+        .filter(|it| it.language == file.language);
+    for combination in own {
+        let holds_text = |line: &usize| {
+            let text = file.new.text.get(*line);
+            text.is_some_and(|text| combination.text.is_match(text))
+        };
+        let is_everywhere =
+            combination.is_anywhere && (0..file.new.text.len()).any(|line| holds_text(&line));
+        let texts: Vec<usize> = added.iter().copied().filter(holds_text).collect();
+        let is_flagged = |line: &&usize| {
+            let code = file.new.code.get(**line).map_or("", String::as_str);
+            let is_near = || texts.iter().any(|text| text.abs_diff(**line) <= NEAR);
+            !file.is_test_line(**line)
+                && combination.code.is_match(code)
+                && (is_everywhere || is_near())
+        };
+        let found = added.iter().filter(is_flagged);
+        flags.extend(found.map(|line| {
+            Flag::new(
+                Some(*line),
+                combination.kind,
+                Strength::Strong,
+                combination.what,
+            )
+        }));
+    }
+    flags
+}
