@@ -10,7 +10,7 @@ static RUNNERS: Pattern = Pattern::new(concat!(
     r"(?i)^(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|\.coveragerc|\.flake8|\.?mypy\.ini|\.?pylintrc(?:\.toml)?",
     r"|\.?ruff\.toml|noxfile\.py|pyrightconfig\.json|\.bandit|\.isort\.cfg|nose\.cfg|unittest\.cfg|\.pydocstyle",
     // Rust
-    r"|nextest\.toml|\.?clippy\.toml|\.?rustfmt\.toml|deny\.toml|tarpaulin\.toml",
+    r"|nextest\.toml|\.?insta\.ya?ml|\.?clippy\.toml|\.?rustfmt\.toml|deny\.toml|tarpaulin\.toml",
     // JavaScript and TypeScript
     r"|(?:jest|vitest|playwright|cypress|ava|karma|wdio|tap|web-test-runner|jasmine|eslint|prettier|stylelint|commitlint|dangerfile|c8|nyc|stryker)",
     r"\.(?:config|conf|setup|workspace|projects)\.\w+|jasmine\.json|\.(?:eslint|prettier|mocha|stylelint|jshint|oxlint|nyc|c8|tap|ava|swc|lintstaged)rc(?:\.\w+)?",

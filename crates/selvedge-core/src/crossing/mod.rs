@@ -3,19 +3,26 @@
 //! After an attempt there are two trees, the one it began from and the one it left. Where it changed anything on the
 //! *test side*, the checks run once more, with the test side as it was before: whatever was done to the tests can
 //! then make no difference. `sides` decides which changed files are on that side, `manifest` separates the two
-//! sides within a manifest, and `outcome` draws the conclusion from the second run.
+//! sides within a manifest, `renames` follows what the attempt renamed, and `outcome` draws the conclusion from the second run.
 
 mod config_files;
+mod definitions;
 mod expected;
 mod languages;
 mod manifest;
+mod namesakes;
 mod outcome;
 mod references;
+mod renames;
+mod scripts;
 mod sides;
+#[cfg(test)]
+mod tests;
 
 pub use expected::ExpectedChanges;
 pub use manifest::MergeResult;
 pub use outcome::{CrossedRuns, NextRun, all_expected, conclude, next_run};
+pub use renames::{NewNames, RenamedOriginals, rename_originals};
 pub use sides::{
     BaseFiles, CrossedFile, CrossingContext, Replacement, Side, find_crossed_files,
     find_written_tests, may_refer, scripts_among,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::expected::{ExpectedChanges, named_failures};
+use super::renames::NewNames;
 use super::sides::{CrossedFile, Side};
 use crate::guard::Pattern;
 use crate::machine::floors;
@@ -16,6 +17,8 @@ use selvedge_digest::{Failure, FailureKind, TestSummary};
 pub struct CrossedRuns {
     /// With the originals of all files that are not on the work side alone.
     pub original: Vec<CheckReport>,
+    /// With the originals that have the attempt's new names, where the first run failed; and these names.
+    pub renamed: Option<(NewNames, Vec<CheckReport>)>,
     /// With the attempt's versions of the shared files, where the first run failed.
     pub with_attempts_shared: Option<Vec<CheckReport>>,
     /// Without the original files that do not build or cannot be collected; and these files.
@@ -27,6 +30,8 @@ pub struct CrossedRuns {
 pub enum NextRun {
     /// None.
     Done,
+    /// One with the new names in the originals.
+    WithNewNames,
     /// One with the attempt's versions of the shared files.
     WithAttemptsShared,
     /// One with the attempt's versions of these files, because their originals do not fit the attempt's work.
@@ -36,11 +41,20 @@ pub enum NextRun {
 impl CrossedRuns {
     /// The run that decides most: the one with the attempt's shared files, if only that one executes tests.
     fn decisive(&self) -> &[CheckReport] {
+        if let Some((_, checks)) = self.passed_with_new_names() {
+            return checks;
+        }
         match (&self.without_unfit, &self.with_attempts_shared) {
             (Some((_, checks)), _) => checks,
             (None, Some(checks)) if !ran_tests(&self.original) || is_passed(checks) => checks,
             _ => &self.original,
         }
+    }
+
+    fn passed_with_new_names(&self) -> Option<&(NewNames, Vec<CheckReport>)> {
+        self.renamed
+            .as_ref()
+            .filter(|(_, checks)| is_passed(checks))
     }
 
     fn attempts_shared_decide(&self) -> bool {
@@ -49,10 +63,13 @@ impl CrossedRuns {
     }
 }
 
-/// Decides which run to make next.
-pub fn next_run(files: &[CrossedFile], runs: &CrossedRuns) -> NextRun {
+/// Decides which run to make next. `has_new_names` says whether the attempt renamed what the originals use.
+pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) -> NextRun {
     if is_passed(runs.decisive()) {
         return NextRun::Done;
+    }
+    if has_new_names && runs.renamed.is_none() {
+        return NextRun::WithNewNames;
     }
     let has_shared = files.iter().any(|file| file.side == Side::Shared);
     if has_shared && runs.with_attempts_shared.is_none() {
@@ -97,10 +114,14 @@ pub fn conclude(
     expected: &ExpectedChanges<'_>,
     expected_files: Vec<String>,
 ) -> CrossedReport {
+    let new_names = runs.passed_with_new_names().map(|(names, _)| names.clone());
+    let has_moved = |names: &NewNames| names.iter().any(|(_, to)| to.contains('.'));
     let mut sum = CrossedSummary {
         expected: expected.clone(),
         // With other files in their place, other tests are executed.
-        compares_tests: runs.without_unfit.is_none() && expected_files.is_empty(),
+        compares_tests: runs.without_unfit.is_none()
+            && expected_files.is_empty()
+            && !new_names.as_ref().is_some_and(has_moved),
         ..CrossedSummary::default()
     };
     for (index, check) in runs.decisive().iter().enumerate() {
@@ -133,15 +154,13 @@ pub fn conclude(
                 list(&shared)
             ),
         ),
-        () => (
-            CrossedResult::Passed,
-            "the checks pass with the original tests, too".to_owned(),
-        ),
+        () => (CrossedResult::Passed, describe_passed(new_names.as_deref())),
     };
     let paths = files.iter().map(|file| file.path.clone());
-    let checks = match (runs.without_unfit, runs.with_attempts_shared) {
-        (Some((_, checks)), _) => checks,
-        (None, Some(checks)) if !ran_tests(&runs.original) || is_passed(&checks) => checks,
+    let renamed = runs.renamed.filter(|(_, checks)| is_passed(checks));
+    let checks = match (renamed, runs.without_unfit, runs.with_attempts_shared) {
+        (Some((_, checks)), _, _) | (None, Some((_, checks)), _) => checks,
+        (None, None, Some(checks)) if !ran_tests(&runs.original) || is_passed(&checks) => checks,
         _ => runs.original,
     };
     CrossedReport {
@@ -160,6 +179,18 @@ pub fn conclude(
 
 fn listed(names: Vec<String>) -> Vec<String> {
     names.into_iter().take(CrossedReport::LISTED).collect()
+}
+
+fn describe_passed(new_names: Option<&[(String, String)]>) -> String {
+    let new_names = new_names.unwrap_or_default().iter();
+    let renamed: Vec<String> = new_names
+        .map(|(from, to)| format!("{from} is {to}"))
+        .collect();
+    let passed = "the checks pass with the original tests, too";
+    match renamed.as_slice() {
+        [] => passed.to_owned(),
+        renamed => format!("{passed}, where {}", list(renamed)),
+    }
 }
 
 /// What the checks of the decisive run add up to.

@@ -24,7 +24,7 @@ static RUST_MODULE: Pattern =
 static SOURCED: Pattern = Pattern::new(
     r"(?m)(?:^|[;&|({]|then|do|else)[ \t]*(?:\.|source)[ \t]+([^\s;&|]+)|^[ \t]*-?s?include[ \t]+([^\n#]+)|^[ \t]*(?:import|mod)\??[ \t]+([^\n#]+)",
 );
-static WORD: Pattern = Pattern::new(r"[\w./@{}$+-]+");
+static WORD: Pattern = Pattern::new(r"[\w./@{}$*+-]+");
 static IDENTIFIER: Pattern = Pattern::new(r"\b[A-Z]\w+");
 
 /// Endings that an import leaves out, or that stand for another one.
@@ -70,6 +70,16 @@ impl References {
             }
             _ => {}
         }
+        for quoted in captures(&QUOTED, text) {
+            references.add_path(quoted);
+        }
+        references
+    }
+
+    /// Reads a script of the shell, whatever its name.
+    pub(super) fn of_script(text: &str) -> Self {
+        let mut references = Self::default();
+        references.add_words(text);
         for quoted in captures(&QUOTED, text) {
             references.add_path(quoted);
         }
@@ -135,8 +145,16 @@ impl References {
         }
     }
 
-    fn add_words(&mut self, text: &str) {
+    /// Adds the words of a script, or of a line of one.
+    pub(super) fn add_words(&mut self, text: &str) {
         for word in matches(&WORD, text) {
+            // `./cases/$case`, `cases/*.sh`: any file of that folder.
+            let folder = word
+                .find(['$', '*'])
+                .and_then(|at| word.get(..at)?.rsplit_once('/'));
+            if let Some((folder, _)) = folder.filter(|(folder, _)| !folder.is_empty()) {
+                self.add_suffix(&format!("{}/*", folder.trim_start_matches("./")));
+            }
             // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`: the variable is not known, the rest of the path is.
             let word = word.rsplit_once(['$', '}']).map_or(word, |(_, rest)| rest);
             let word = word.trim_start_matches(['/', '{']);
@@ -245,7 +263,7 @@ impl<'a> Target<'a> {
         .flatten()
     }
 
-    fn is_exactly(&self, path: &str) -> bool {
+    pub(super) fn is_exactly(&self, path: &str) -> bool {
         let without = strip_code_ending(path);
         self.names()
             .any(|name| name == path || (name == without && name != self.path))
@@ -289,7 +307,7 @@ pub(super) fn stem_of(path: &str) -> &str {
 }
 
 /// `None` for a path that leaves the workspace.
-fn join(folder: &str, relative: &str) -> Option<String> {
+pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
         match part {
@@ -301,6 +319,21 @@ fn join(folder: &str, relative: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
+}
+
+/// The path of a file as one in `folder` writes it.
+pub(super) fn relative_path(folder: &str, path: &str) -> String {
+    let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    let to: Vec<&str> = path.split('/').collect();
+    let pairs = from.iter().zip(&to);
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let up = from.len() - common;
+    let start = if up == 0 {
+        "./".to_owned()
+    } else {
+        "../".repeat(up)
+    };
+    start + &to[common..].join("/")
 }
 
 fn captures<'t>(pattern: &'static Pattern, text: &'t str) -> impl Iterator<Item = &'t str> {

@@ -9,8 +9,9 @@ use aho_corasick::AhoCorasick;
 
 use super::config_files::side_of_config;
 use super::manifest::{self, MergeResult};
+use super::namesakes::modules_of;
 use super::references::{References, Target, folder_of, name_of, stem_of};
-use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of};
+use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of, words_of};
 use crate::model::Step;
 
 /// The side of a file.
@@ -63,12 +64,8 @@ pub fn scripts_among(
     steps: &[Step],
     allow: &[String],
 ) -> Vec<String> {
-    let scripts: Vec<String> = scripts_of(steps)
-        .into_iter()
-        .map(|rule| rule.glob)
-        .collect();
     // What does not parse was refused before the run was created.
-    let (Ok(scripts), Ok(allow)) = (Globs::new(&scripts), Globs::new(allow)) else {
+    let (Some(scripts), Ok(allow)) = (script_globs(steps), Globs::new(allow)) else {
         return Vec::new();
     };
     files
@@ -79,9 +76,19 @@ pub fn scripts_among(
 /// The project before the attempt: all its paths, with the bytes of those files that may refer to others.
 pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
 
-/// Whether a file's bytes are needed to find the files that it refers to.
-pub fn may_refer(path: &str) -> bool {
-    Language::of(path).is_some()
+/// Tells the files whose bytes are needed to find the files that they refer to.
+pub fn may_refer(steps: &[Step]) -> impl Fn(&str) -> bool {
+    let scripts = script_globs(steps);
+    move |path| {
+        Language::of(path).is_some() || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
+    }
+}
+
+/// Fits the scripts of the checks.
+pub(super) fn script_globs(steps: &[Step]) -> Option<Globs> {
+    let rules = scripts_of(steps).into_iter();
+    let globs: Vec<String> = rules.map(|rule| rule.glob).collect();
+    Globs::new(&globs).ok()
 }
 
 /// What is known of the surroundings of a project, and of the insides of its sources.
@@ -152,7 +159,7 @@ static TEST_DATA: Pattern = Pattern::new(concat!(
     r"|\.(?:snap|golden|approved|verified|ambr)(?:\.\w+)?$",
 ));
 /// Names of files that help tests, where nothing but tests refers to them.
-static HELPER_NAME: Pattern = Pattern::new(
+pub(super) static HELPER_NAME: Pattern = Pattern::new(
     r"(?i)(?:^|[/_.-])(?:tests?|testing|specs?|mocks?|fakes?|stubs?|fixtures?|helpers?|factor(?:y|ies)|harness|golden|expected|expectations?|oracles?|cases?|samples?|checks?|checker|verify|verifier|validate|asserts?|assertions?|matchers?|references?|baselines?)(?:[/_.-]|$)",
 );
 /// Files that an interpreter, a build tool or a runner loads by itself.
@@ -163,18 +170,32 @@ static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"|(?:^|/)(?:pluggy|_pytest|pytest)(?:\.py|/)|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
+/// Which files tools of the next pattern leave out.
+static IGNORE_FILE: Pattern = Pattern::new(r"(?:^|/)\.(?:git|rg|)ignore$");
+/// Tools that leave out what git ignores, and wrappers that run such tools.
+static OBEYS_IGNORE_FILES: Pattern = Pattern::new(
+    r"(?:^|/)(?:ruff|black|eslint|prettier|biome|oxlint|knip|rg|ag|git|pre-commit|npm|pnpm|yarn|npx|make|just|tox|nox)$",
+);
+
+/// How many unchanged helpers may be between a test and a changed file.
+const INDIRECTIONS: usize = 3;
+
 /// Copies of other projects, the test tools among them.
-static VENDORED: Pattern =
+pub(super) static VENDORED: Pattern =
     Pattern::new(r"(?:^|/)(?:vendor|third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
 
 /// What decides the sides of the files that no name decides.
-struct BaseProject<'a> {
-    base: &'a BaseFiles,
+pub(super) struct BaseProject<'a> {
+    pub(super) base: &'a BaseFiles,
     /// Files on the test side, by their names or by what they are.
-    tests: BTreeSet<&'a str>,
+    pub(super) tests: BTreeSet<&'a str>,
     /// For each changed file: who refers to it.
     users: BTreeMap<&'a str, Referrers>,
-    scripts: BTreeSet<&'a str>,
+    pub(super) scripts: BTreeSet<&'a str>,
+    /// Whether a check looks at all files but ignored ones.
+    obeys_ignore_files: bool,
+    /// Files by the last part of the name that they are imported by.
+    pub(super) modules: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -192,49 +213,21 @@ impl<'a> BaseProject<'a> {
             tests: BTreeSet::new(),
             users: BTreeMap::new(),
             scripts: BTreeSet::new(),
+            obeys_ignore_files: words_of(steps)
+                .iter()
+                .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
+            modules: modules_of(base),
         };
         project.find_scripts(steps);
+        project.find_named_data(steps);
         project.find_tests();
         project.find_users(changes);
         project
     }
 
-    fn text(&self, path: &str) -> Option<&'a str> {
+    pub(super) fn text(&self, path: &str) -> Option<&'a str> {
         let bytes = self.base.get(path)?.as_deref()?;
         std::str::from_utf8(bytes).ok()
-    }
-
-    /// The scripts of the checks, and what they source or include in turn.
-    fn find_scripts(&mut self, steps: &[Step]) {
-        let globs: Vec<String> = scripts_of(steps)
-            .into_iter()
-            .map(|rule| rule.glob)
-            .collect();
-        let Ok(globs) = Globs::new(&globs) else {
-            return;
-        };
-        let named = self.base.keys().filter(|path| globs.fit(path));
-        let mut unread: Vec<&str> = named.map(String::as_str).collect();
-        while let Some(path) = unread.pop() {
-            if !self.scripts.insert(path) {
-                continue;
-            }
-            let Some(text) = self
-                .text(path)
-                .filter(|_| Language::of(path) == Some(Language::Shell))
-            else {
-                continue;
-            };
-            let (sourced, named) = (References::sourced_by(text), References::of(path, text));
-            let sourced = self.base.keys().filter(|other| {
-                let target = Target::new(other);
-                // A program that a script only runs may well be what the task is about.
-                let is_check =
-                    Language::of(other).is_some() && HELPER_NAME.is_match(stem_of(other));
-                sourced.name(path, &target) || (is_check && named.name(path, &target))
-            });
-            unread.extend(sourced.map(String::as_str));
-        }
     }
 
     fn find_tests(&mut self) {
@@ -294,16 +287,31 @@ impl<'a> BaseProject<'a> {
     }
 
     /// Finds out who refers to the changed files, and with that which of them help tests only; those then refer
-    /// to others as tests do.
+    /// to others as tests do. So do helpers that were not changed themselves.
     fn find_users(&mut self, changes: &'a [ChangedFile<'_>]) {
         let there = changes
             .iter()
             .filter_map(|change| self.base.get_key_value(change.path));
-        let changed: Vec<Target<'a>> = there.map(|(path, _)| Target::new(path)).collect();
-        let references = self.read_references(&changed);
+        let mut targets: Vec<Target<'a>> = there.map(|(path, _)| Target::new(path)).collect();
+        targets.extend(self.find_namesakes(changes));
+        let mut references = self.read_references(&targets);
+        for _ in 0..INDIRECTIONS {
+            let between: Vec<Target<'a>> = references
+                .iter()
+                .map(|(path, _)| *path)
+                .filter(|path| !self.tests.contains(path) && self.looks_like_helper(path))
+                .filter(|path| targets.iter().all(|target| target.path != *path))
+                .map(Target::new)
+                .collect();
+            if between.is_empty() {
+                break;
+            }
+            targets.extend(between);
+            references = self.read_references(&targets);
+        }
         loop {
             let mut users: BTreeMap<&'a str, Referrers> = BTreeMap::new();
-            for target in &changed {
+            for target in &targets {
                 let found = users.entry(target.path).or_default();
                 for (path, references) in &references {
                     let is_data = Language::of(target.path).is_none();
@@ -313,13 +321,13 @@ impl<'a> BaseProject<'a> {
                     if refers && self.tests.contains(path) {
                         found.tests = true;
                         found.tests_of_code |= is_data && self.refers_to_code(path, references);
-                    } else if refers {
+                    } else if refers && !(is_test_by_name(target.path) && builds(path)) {
                         found.work = true;
                     }
                 }
             }
             self.users = users;
-            let helpers = changed.iter().map(|target| target.path);
+            let helpers = targets.iter().map(|target| target.path);
             let helpers = helpers.filter(|path| !self.tests.contains(path) && self.is_helper(path));
             let helpers: Vec<&'a str> = helpers.collect();
             if helpers.is_empty() {
@@ -366,14 +374,15 @@ impl<'a> BaseProject<'a> {
     /// Whether a file that no test framework marks helps tests and nothing else.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.users.get(path).copied().unwrap_or_default();
-        if !users.tests || users.work {
-            return false;
-        }
-        let Some(language) = Language::of(path) else {
-            return HELPER_NAME.is_match(path);
-        };
-        let text = self.text(path).unwrap_or_default();
-        HELPER_NAME.is_match(path) || language.has_assertions(text) || language.is_only_data(text)
+        users.tests && !users.work && self.looks_like_helper(path)
+    }
+
+    /// By its name and its content.
+    fn looks_like_helper(&self, path: &str) -> bool {
+        let text = || self.text(path).unwrap_or_default();
+        let is_helper =
+            |language: Language| language.has_assertions(text()) || language.is_only_data(text());
+        HELPER_NAME.is_match(path) || Language::of(path).is_some_and(is_helper)
     }
 
     fn cross(
@@ -428,6 +437,9 @@ impl<'a> BaseProject<'a> {
         if VENDORED.is_match(path) {
             return Side::Shared;
         }
+        if self.obeys_ignore_files && IGNORE_FILE.is_match(path) {
+            return Side::Test;
+        }
         let users = self.users.get(path).copied().unwrap_or_default();
         if change.before.is_none() {
             return self.side_of_added(change, is_installed);
@@ -460,42 +472,18 @@ impl<'a> BaseProject<'a> {
         let is_test = language
             .zip(text)
             .is_some_and(|(language, text)| language.uses_test_framework(text));
-        if is_test || self.shadows_a_test_module(path) {
+        if is_test || self.shadows_a_test_module(path) || self.is_optional_in_a_script(path) {
             return Side::Test;
         }
         Side::Work
     }
-
-    /// `app.pyi` beside `app.py`, and declarations of modules that have none.
-    fn declares_for_another(&self, path: &str) -> bool {
-        if let Some(module) = path.strip_suffix(".pyi") {
-            return self.base.contains_key(&format!("{module}.py"));
-        }
-        [".d.ts", ".d.mts", ".d.cts"]
-            .iter()
-            .any(|ending| path.ends_with(ending))
-    }
-
-    /// Whether a module of this name is on the test side, so that a test may now import this one instead.
-    fn shadows_a_test_module(&self, path: &str) -> bool {
-        let Some(language) = Language::of(path) else {
-            return false;
-        };
-        let needle = Target::new(path).needle();
-        let same = |other: &&&str| {
-            Language::of(other) == Some(language) && Target::new(other).needle() == needle
-        };
-        matches!(
-            language,
-            Language::Python | Language::JavaScript | Language::Ruby
-        ) && self
-            .tests
-            .iter()
-            .find(same)
-            .is_some_and(|other| !is_test_path(name_of(other)) || HELPER_NAME.is_match(needle))
-    }
 }
 
-fn is_test_by_name(path: &str) -> bool {
+/// A makefile names tests in order to build and run them.
+fn builds(path: &str) -> bool {
+    side_of_config(path) == Some(Side::Shared)
+}
+
+pub(super) fn is_test_by_name(path: &str) -> bool {
     is_test_path(path) || TEST_DATA.is_match(path)
 }

@@ -8,9 +8,9 @@ use super::text::Language;
 
 /// Lines of the same number in every view.
 #[derive(Debug, Default)]
-pub(super) struct Views {
+pub(crate) struct Views {
     /// Comments and the insides of strings are blanks.
-    pub(super) code: Vec<String>,
+    pub(crate) code: Vec<String>,
     /// Comments and the insides of strings of many lines are blanks.
     pub(super) text: Vec<String>,
     /// All but comments is blank.
@@ -134,7 +134,7 @@ enum Shown {
 }
 
 impl Views {
-    pub(super) fn of(language: Language, source: &str) -> Self {
+    pub(crate) fn of(language: Language, source: &str) -> Self {
         let syntax = syntax(language);
         let mut views = Self::default();
         let mut state = State::Code;

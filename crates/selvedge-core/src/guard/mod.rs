@@ -16,8 +16,9 @@ mod protection;
 mod scripts;
 mod text;
 
+pub(crate) use mask::Views;
 pub(crate) use pattern::Pattern;
-pub(crate) use scripts::scripts_of;
+pub(crate) use scripts::{scripts_of, words_of};
 pub(crate) use text::{Language, is_test_path, language};
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};

@@ -31,6 +31,43 @@ pub(crate) fn scripts_of(steps: &[Step]) -> Vec<Rule> {
     rules.collect()
 }
 
+/// A word of a check's command line that may name a file of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandWord {
+    /// Without quotes, and relative to the workspace.
+    pub(crate) text: String,
+    /// Whether a program that compares files is given it.
+    pub(crate) is_compared: bool,
+}
+
+/// The words of the checks' command lines that may name files.
+pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
+    let executed = steps.iter().filter(|step| step.kind.executes());
+    let words = executed.flat_map(|step| {
+        let directory = step.directory.as_deref().unwrap_or_default();
+        let directory = directory.trim_start_matches("./").trim_end_matches('/');
+        let mut is_compared = false;
+        let mut words = Vec::new();
+        for word in shell_words::split(&step.target).unwrap_or_default() {
+            let is_end = word.starts_with(['&', '|', ';']) || word.ends_with(';');
+            let text = word.trim_matches(['(', ')', ';', '`', '$', '/']);
+            let text = text.trim_start_matches("./");
+            is_compared |= matches!(text, "diff" | "cmp" | "comm");
+            let is_path = !text.is_empty() && !text.starts_with(['-', '~', '$', '.']);
+            if is_path {
+                let text = match directory {
+                    "" | "." => text.to_owned(),
+                    directory => format!("{directory}/{text}"),
+                };
+                words.push(CommandWord { text, is_compared });
+            }
+            is_compared &= !is_end;
+        }
+        words
+    });
+    words.collect()
+}
+
 /// None for a command line that is no list of plain words.
 fn scripts_of_command(command: &str) -> Vec<Rule> {
     let words = shell_words::split(command).unwrap_or_default();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
     BaseFiles, CrossedFile, CrossedRuns, CrossingContext, ExpectedChanges, MergeResult, NextRun,
-    Replacement, Side, all_expected, conclude, find_crossed_files, may_refer, next_run,
-    scripts_among,
+    RenamedOriginals, Replacement, Side, all_expected, conclude, find_crossed_files, may_refer,
+    next_run, rename_originals, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse;
@@ -61,11 +61,12 @@ impl Crossing<'_> {
         &mut self,
         delivered: &[CheckReport],
     ) -> Result<Option<CrossedReport>, CheckAborted> {
-        let mut files = self
-            .trees
-            .find_files(&self.place.with_setup(self.steps))
-            .await?;
+        let steps = self.place.with_setup(self.steps);
+        let (mut files, mut renamed) = self.trees.find_originals(&steps).await?;
         let expected_files = self.expected.take_files(&mut files);
+        if let Some(renamed) = &mut renamed {
+            self.expected.take_files(&mut renamed.files);
+        }
         if files.is_empty() {
             return Ok((!expected_files.is_empty()).then(|| all_expected(expected_files)));
         }
@@ -79,8 +80,13 @@ impl Crossing<'_> {
             ..CrossedRuns::default()
         };
         loop {
-            match next_run(&files, &runs) {
+            match next_run(&files, renamed.is_some(), &runs) {
                 NextRun::Done => break,
+                NextRun::WithNewNames => {
+                    let RenamedOriginals { names, files } = renamed.clone().unwrap_or_default();
+                    let checks = self.run_with("crossed-renamed", &files, delivered).await?;
+                    runs.renamed = Some((names, checks));
+                }
                 NextRun::WithAttemptsShared => {
                     let tests = files.iter().filter(|file| file.side == Side::Test);
                     let tests: Vec<CrossedFile> = tests.cloned().collect();
@@ -122,17 +128,7 @@ impl Crossing<'_> {
         let place = self.place.named(name);
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
-        let (dir, began) = (place.workspace.clone(), self.began);
-        let forget = move |_: &Workspace| {
-            forget_bytecode(&dir, began);
-            Ok(())
-        };
-        blocking(
-            &self.trees.trees.workspace,
-            "cannot remove byte code",
-            forget,
-        )
-        .await?;
+        self.forget_bytecode().await?;
         place.reset(self.cancel).await?;
         let before = FilesBefore::note(&self.trees.trees.workspace).await?;
         let deadline = Instant::now() + self.limit;
@@ -168,7 +164,19 @@ impl Crossing<'_> {
             excuse(self.known_failures, before, check);
             self.expected.excuse(check);
         }
+        // What these tests were compiled to is in the way of folders that the attempt replaced.
+        self.forget_bytecode().await?;
         Ok(checks)
+    }
+
+    async fn forget_bytecode(&self) -> Result<(), CheckAborted> {
+        let (dir, began) = (self.place.workspace.clone(), self.began);
+        let forget = move |_: &Workspace| {
+            forget_bytecode(&dir, began);
+            Ok(())
+        };
+        let workspace = &self.trees.trees.workspace;
+        blocking(workspace, "cannot remove byte code", forget).await
     }
 
     async fn run_failed_again(
@@ -216,12 +224,21 @@ impl CrossedTrees<'_> {
         &self,
         steps: &[Step],
     ) -> Result<Vec<CrossedFile>, CheckAborted> {
+        Ok(self.find_originals(steps).await?.0)
+    }
+
+    /// The changed files that are not on the work side alone, and the same with what the attempt renamed.
+    async fn find_originals(
+        &self,
+        steps: &[Step],
+    ) -> Result<(Vec<CrossedFile>, Option<RenamedOriginals>), CheckAborted> {
         let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
         let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
         let allow = self.allow.to_vec();
         let find = move |workspace: &Workspace| {
             let (start, judged) = (stored(&start)?, stored(&judged)?);
-            let may_refer = |path: &Path| may_refer(&path.to_string_lossy());
+            let refers = may_refer(&steps);
+            let may_refer = |path: &Path| refers(&path.to_string_lossy());
             let mut compared = workspace.compare_files(&start, &judged, |_| true)?;
             let mut added_scripts = Vec::new();
             let mut original = BTreeMap::new();
@@ -239,7 +256,7 @@ impl CrossedTrees<'_> {
                 added_scripts = scripts_among(names, &steps, &allow);
             }
             if compared.is_empty() && added_scripts.is_empty() {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), None));
             }
             let mut files = workspace.read_files(&start, may_refer)?;
             files.extend(original);
@@ -261,7 +278,8 @@ impl CrossedTrees<'_> {
             let mut files = find_crossed_files(&base, &changes, &steps, &context);
             files.retain(|file| !added_scripts.contains(&file.path));
             files.extend(added_scripts.into_iter().map(CrossedFile::removed));
-            Ok(files)
+            let renamed = rename_originals(&base, &changes, &files);
+            Ok((files, renamed))
         };
         blocking(&self.trees.workspace, "cannot compare the trees", find).await
     }

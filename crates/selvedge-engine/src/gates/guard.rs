@@ -162,4 +162,8 @@ pub(super) fn forget_bytecode(folder: &Path, since: i64) {
             let _ = fs::remove_file(entry.path());
         }
     }
+    if is_cache {
+        // As long as anything is left in it, it stays.
+        let _ = fs::remove_dir(folder);
+    }
 }

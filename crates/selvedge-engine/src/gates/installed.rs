@@ -82,6 +82,7 @@ impl<'a> Installed<'a> {
                         .iter()
                         .any(|folder| Path::new(folder).join(name).is_file())
             }
+            None => is_program(name),
             _ => false,
         }
     }
@@ -108,6 +109,12 @@ impl<'a> Installed<'a> {
         };
         has(PYTHON_LIBRARY, module) || has(PYTHON_TOOLS, module) || self.python.iter().any(is_there)
     }
+}
+
+/// Whether a search path that names the folder of a new file first would find it instead of a program.
+fn is_program(name: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
 /// Whether a Ruby file would be found under the name of a feature, or of a part of one.

@@ -42,7 +42,8 @@ impl FilesBefore {
             let name = |path: &Path| path.to_string_lossy().into_owned();
             let mut found: BTreeSet<String> = written.tools.iter().map(|it| name(it)).collect();
             if !written.files.is_empty() {
-                let may_refer = |path: &Path| may_refer(&path.to_string_lossy());
+                let refers = may_refer(&steps);
+                let may_refer = |path: &Path| refers(&path.to_string_lossy());
                 let base: BaseFiles = workspace
                     .read_files(&stored(&start)?, may_refer)?
                     .into_iter()

@@ -1,0 +1,532 @@
+//! Names and modules that an attempt renamed, and the original tests with their new names.
+//!
+//! A name counts as renamed only if the sources of the base defined it, those of the attempt define it nowhere, and
+//! define the new one instead, on lines that are otherwise the same. The tests that are run are those of the base:
+//! no test of the attempt is looked at, but to leave alone what it left alone, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::definitions::{code_lines, definitions, tokens};
+use super::references::{Target, folder_of, join, name_of, relative_path};
+use super::sides::{BaseFiles, CrossedFile, Replacement, Side};
+use crate::guard::{ChangedFile, Language, Pattern, is_test_path};
+
+/// Old and new names of definitions and paths.
+pub type NewNames = Vec<(String, String)>;
+
+/// The original files as [`CrossedFile`]s, with new names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RenamedOriginals {
+    /// What was renamed.
+    pub names: NewNames,
+    /// Instead of the original files.
+    pub files: Vec<CrossedFile>,
+}
+
+/// Renames in the original files what the attempt renamed in its sources; `None` if nothing is to be renamed.
+pub fn rename_originals(
+    base: &BaseFiles,
+    changes: &[ChangedFile<'_>],
+    crossed: &[CrossedFile],
+) -> Option<RenamedOriginals> {
+    let originals: BTreeMap<&str, &CrossedFile> = crossed
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let is_original = |path: &str| {
+        let replaced = originals.get(path);
+        replaced.is_some_and(|file| {
+            matches!(file.replacement, Replacement::Base | Replacement::Removed)
+                && (file.side == Side::Test || is_test_path(path))
+        })
+    };
+    let sources: Vec<&ChangedFile<'_>> = changes
+        .iter()
+        .filter(|change| Language::of(change.path).is_some() && !is_original(change.path))
+        .collect();
+    let renames = Renames::find(base, &sources);
+    if renames.is_empty() {
+        return None;
+    }
+    let mut files: BTreeMap<String, CrossedFile> = BTreeMap::new();
+    let mut moved = BTreeSet::new();
+    let mut has_renamed = false;
+    for change in changes {
+        let Some(file) = originals.get(change.path) else {
+            continue;
+        };
+        let now = change.after.and_then(as_text);
+        let text = match &file.replacement {
+            Replacement::Base if is_original(change.path) => change.before.and_then(as_text),
+            Replacement::Merged(bytes) if Language::of(change.path).is_some() => as_text(bytes),
+            _ => None,
+        };
+        let renamed = text.and_then(|text| {
+            // What the attempt left where it was stays there.
+            let path = match now {
+                Some(_) => change.path.to_owned(),
+                None => renames.path_of(change.path),
+            };
+            let text = renames.apply(change.path, &path, text, now)?;
+            Some((path, text))
+        });
+        match renamed {
+            None => {
+                files
+                    .entry(file.path.clone())
+                    .or_insert_with(|| (*file).clone());
+            }
+            Some((path, text)) => {
+                has_renamed = true;
+                if path != file.path {
+                    moved.insert(file.path.clone());
+                }
+                let file = CrossedFile {
+                    path: path.clone(),
+                    side: file.side,
+                    replacement: Replacement::Merged(text.into_bytes()),
+                };
+                files.insert(path, file);
+            }
+        }
+    }
+    for file in crossed.iter().filter(|file| !moved.contains(&file.path)) {
+        files
+            .entry(file.path.clone())
+            .or_insert_with(|| file.clone());
+    }
+    let paths = renames.moves.iter();
+    let paths = paths.map(|it| (it.from.to_owned(), it.to.to_owned()));
+    has_renamed.then(|| RenamedOriginals {
+        names: renames.names.iter().map(owned).chain(paths).collect(),
+        files: files.into_values().collect(),
+    })
+}
+
+/// A source that got another path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Move<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+#[derive(Debug, Default)]
+struct Renames<'a> {
+    names: BTreeMap<String, String>,
+    moves: Vec<Move<'a>>,
+    /// Folders all of whose sources moved to another one.
+    folders: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Renames<'a> {
+    fn find(base: &BaseFiles, sources: &[&ChangedFile<'a>]) -> Self {
+        let moves = find_moves(sources);
+        let mut pairs: Vec<(Language, &str, &str)> = Vec::new();
+        for change in sources {
+            let Some(language) = Language::of(change.path) else {
+                continue;
+            };
+            if let Some((before, after)) = both(change.before, change.after) {
+                pairs.push((language, before, after));
+            }
+        }
+        let find = |path: &str| sources.iter().find(|change| change.path == path);
+        for moved in &moves {
+            let texts = find(moved.from).zip(find(moved.to));
+            let texts = texts.and_then(|(from, to)| both(from.before, to.after));
+            if let Some(((before, after), language)) = texts.zip(Language::of(moved.from)) {
+                pairs.push((language, before, after));
+            }
+        }
+        let folders = moved_folders(base, sources, &moves);
+        Self {
+            names: find_names(base, sources, &pairs),
+            moves,
+            folders,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.moves.is_empty()
+    }
+
+    /// Where an original is put: it goes with the sources of its folder.
+    fn path_of(&self, path: &str) -> String {
+        let moved = self.folders.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from)?.strip_prefix('/')?;
+            Some(format!("{to}/{rest}"))
+        });
+        moved.unwrap_or_else(|| path.to_owned())
+    }
+
+    /// The original at `path` with the new names, for `new_path`; `None` if that changes nothing, or a new name is one
+    /// of its own. `now` is what the attempt made of it.
+    fn apply(&self, path: &str, new_path: &str, text: &str, now: Option<&str>) -> Option<String> {
+        let language = Language::of(path)?;
+        let kept: BTreeSet<&str> = now.unwrap_or_default().lines().collect();
+        let code = code_lines(language, text);
+        // Beside the original tests, a source holds the attempt's code, which has the new names.
+        let is_source = !is_test_path(path) && now.is_some();
+        let own = code.iter().zip(text.lines());
+        let mut own = own.filter(|(_, line)| !is_source || !kept.contains(line));
+        let is_new_name = |token: &&str| self.names.values().any(|name| name == token);
+        if own.any(|(code, _)| tokens(code).iter().any(&is_new_name)) {
+            return None;
+        }
+        let mut renamed = String::with_capacity(text.len());
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let bare = line.trim_end_matches(['\n', '\r']);
+            let code = code.get(index).map_or("", String::as_str);
+            let new = if kept.contains(bare) && path == new_path {
+                bare.to_owned()
+            } else {
+                // A module may have the name of what it holds.
+                let (module, rest) = bare.split_at(module_end(language, bare));
+                let code: String = code.chars().skip(module.chars().count()).collect();
+                module.to_owned() + &rename_tokens(rest, &code, &self.names)
+            };
+            renamed += &self.rename_paths(language, (path, new_path), &new);
+            renamed += &line[bare.len()..];
+        }
+        (renamed != text || path != new_path).then_some(renamed)
+    }
+
+    /// The line with the new paths of modules.
+    fn rename_paths(&self, language: Language, at: (&str, &str), line: &str) -> String {
+        match language {
+            Language::Python => self.moves.iter().fold(line.to_owned(), |line, moved| {
+                rename_python_module(&line, *moved)
+            }),
+            _ => self.rename_quoted_paths(at, line),
+        }
+    }
+
+    fn rename_quoted_paths(&self, (path, new_path): (&str, &str), line: &str) -> String {
+        static QUOTED_PATH: Pattern = Pattern::new(r#"(['"`])([\w@~./-]+)(['"`])"#);
+        let Some(regex) = QUOTED_PATH.regex() else {
+            return line.to_owned();
+        };
+        let replaced = regex.replace_all(line, |found: &regex::Captures<'_>| {
+            let (open, quoted, close) = (&found[1], &found[2], &found[3]);
+            let new = if quoted.starts_with('.') {
+                self.relative(path, new_path, quoted)
+            } else {
+                self.moves.iter().find_map(|moved| moved.suffix(quoted))
+            };
+            format!("{open}{}{close}", new.as_deref().unwrap_or(quoted))
+        });
+        replaced.into_owned()
+    }
+
+    /// A relative path, as it is from the new place to where the file is now.
+    fn relative(&self, path: &str, new_path: &str, quoted: &str) -> Option<String> {
+        let joined = join(folder_of(path), quoted)?;
+        let moved = self.moves.iter().find_map(|moved| {
+            let target = Target::new(moved.from);
+            target.is_exactly(&joined).then(|| {
+                let ending = moved.from.strip_prefix(joined.as_str());
+                let end = ending.and_then(|ending| moved.to.strip_suffix(ending));
+                end.unwrap_or(moved.to).to_owned()
+            })
+        });
+        if moved.is_none() && folder_of(path) == folder_of(new_path) {
+            return None;
+        }
+        let target = moved.unwrap_or_else(|| self.path_of(&joined));
+        Some(relative_path(folder_of(new_path), &target))
+    }
+}
+
+impl Move<'_> {
+    /// The last parts of the old path, as the last parts of the new one.
+    fn suffix(self, quoted: &str) -> Option<String> {
+        let (from, to) = (self.from, self.to);
+        let ending = [from, from.rsplit_once('.').map_or(from, |(path, _)| path)];
+        let index = ending.iter().position(|path| {
+            let rest = path.strip_suffix(quoted);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        })?;
+        let to = if index == 0 {
+            to
+        } else {
+            to.rsplit_once('.').map_or(to, |(path, _)| path)
+        };
+        Some(last_parts(ending[index], to, quoted))
+    }
+}
+
+/// The part of `to` that stands for the part `suffix` of `from`.
+fn last_parts(from: &str, to: &str, suffix: &str) -> String {
+    let root = from.strip_suffix(suffix).unwrap_or_default();
+    if let Some(rest) = to.strip_prefix(root) {
+        return rest.to_owned();
+    }
+    let count = suffix.split('/').count();
+    let parts: Vec<&str> = to.split('/').collect();
+    parts[parts.len().saturating_sub(count)..].join("/")
+}
+
+fn rename_python_module(line: &str, moved: Move<'_>) -> String {
+    static DOTTED: Pattern = Pattern::new(r"[A-Za-z_][\w.]*");
+    static FROM: Pattern = Pattern::new(
+        r"^(\s*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*$",
+    );
+    static IMPORT: Pattern = Pattern::new(r"^(\s*)import[ \t]+([\w.]+)[ \t]*$");
+    let new_name = |dotted: &str| {
+        let path = dotted.trim_matches('.').replace('.', "/");
+        let renamed = moved.suffix(&path).filter(|_| !path.is_empty())?;
+        let renamed = renamed.strip_suffix("/__init__").unwrap_or(&renamed);
+        Some(renamed.replace('/', "."))
+    };
+    let import = IMPORT.regex().and_then(|regex| regex.captures(line));
+    let import = import.filter(|found| !found[2].contains('.'));
+    if let Some((found, new)) = import.and_then(|found| new_name(&found[2]).map(|new| (found, new)))
+    {
+        return format!("{}import {new} as {}", &found[1], &found[2]);
+    }
+    if let Some(found) = FROM.regex().and_then(|regex| regex.captures(line)) {
+        let (indent, package) = (&found[1], &found[2]);
+        let names = found[3].split(',').map(str::trim);
+        let imports: Vec<(String, bool)> = names
+            .map(|name| match new_name(&format!("{package}.{name}")) {
+                Some(new) => {
+                    let (package, module) = new.rsplit_once('.').unwrap_or(("", &new));
+                    let import = format!("import {module} as {name}");
+                    let from = if package.is_empty() {
+                        import
+                    } else {
+                        format!("from {package} {import}")
+                    };
+                    (format!("{indent}{from}"), true)
+                }
+                None => (format!("{indent}from {package} import {name}"), false),
+            })
+            .collect();
+        if imports.iter().any(|(_, is_moved)| *is_moved) {
+            let lines: Vec<String> = imports.into_iter().map(|(line, _)| line).collect();
+            return lines.join("\n");
+        }
+    }
+    let is_import = line.trim_start().starts_with("from ");
+    let Some(regex) = DOTTED.regex() else {
+        return line.to_owned();
+    };
+    let replaced = regex.replace_all(line, |found: &regex::Captures<'_>| {
+        let dotted = &found[0];
+        // The module itself, or something in it: `shop.invoice.net`.
+        let mut end = dotted.len();
+        loop {
+            let name = &dotted[..end];
+            let is_whole =
+                name.contains('.') || (is_import && end == dotted.len()) || end < dotted.len();
+            let is_quoted = || {
+                let before = found.get(0).map_or(0, |it| it.start());
+                line[..before].ends_with(['"', '\''])
+            };
+            let counts = name.contains('.') || is_import || is_quoted();
+            if let Some(new) = new_name(name).filter(|_| is_whole && counts) {
+                return format!("{new}{}", &dotted[end..]);
+            }
+            match name.rfind('.') {
+                Some(dot) => end = dot,
+                None => return dotted.to_owned(),
+            }
+        }
+    });
+    replaced.into_owned()
+}
+
+/// Where the names of modules end that a line of Python imports from.
+fn module_end(language: Language, line: &str) -> usize {
+    let statement = line.trim_start();
+    match language {
+        Language::Python if statement.starts_with("import ") => line.len(),
+        Language::Python if statement.starts_with("from ") => line.find(" import ").unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// The line with the new names; `code` is the line without what strings and comments hold.
+fn rename_tokens(line: &str, code: &str, names: &BTreeMap<String, String>) -> String {
+    let code: Vec<char> = code.chars().collect();
+    let mut renamed = String::with_capacity(line.len());
+    let mut at = 0;
+    for token in tokens(line) {
+        let count = token.chars().count();
+        let is_code = code
+            .get(at..at + count)
+            .is_some_and(|shown| shown.iter().copied().eq(token.chars()));
+        let new = names.get(token).filter(|_| is_code);
+        renamed += new.map_or(token, String::as_str);
+        at += count;
+    }
+    renamed
+}
+
+/// Sources that were removed, with those that were added instead: the ones that have most lines in common.
+fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<Move<'a>> {
+    let removed = sources.iter().filter(|change| change.after.is_none());
+    let mut found = Vec::new();
+    let mut taken = BTreeSet::new();
+    for gone in removed {
+        let before = gone.before.and_then(as_text).unwrap_or_default();
+        let lines: BTreeSet<&str> = lines_of(before).collect();
+        let added = sources.iter().filter(|change| {
+            change.before.is_none()
+                && Language::of(change.path) == Language::of(gone.path)
+                && !taken.contains(change.path)
+        });
+        let best = added
+            .map(|change| {
+                let after = change.after.and_then(as_text).unwrap_or_default();
+                let same = lines_of(after).filter(|line| lines.contains(line)).count();
+                let has_name = name_of(change.path) == name_of(gone.path);
+                (same, has_name, change.path)
+            })
+            .max();
+        let best = best.filter(|(same, has_name, _)| {
+            2 * same >= lines.len() && (*same > 0 || (*has_name && lines.is_empty()))
+        });
+        if let Some((_, _, path)) = best {
+            taken.insert(path);
+            found.push(Move {
+                from: gone.path,
+                to: path,
+            });
+        }
+    }
+    found
+}
+
+/// Folders that no source is left in, and where their sources are now.
+fn moved_folders<'a>(
+    base: &BaseFiles,
+    sources: &[&ChangedFile<'_>],
+    moves: &[Move<'a>],
+) -> Vec<(&'a str, &'a str)> {
+    let gone: BTreeSet<&str> = sources
+        .iter()
+        .filter(|change| change.after.is_none())
+        .map(|change| change.path)
+        .collect();
+    let is_left = |folder: &str| {
+        base.keys().any(|path| {
+            let is_source = Language::of(path).is_some() && !is_test_path(path);
+            is_source && folder_of(path) == folder && !gone.contains(path.as_str())
+        })
+    };
+    let mut folders: Vec<(&str, &str)> = moves
+        .iter()
+        .map(|moved| (folder_of(moved.from), folder_of(moved.to)))
+        .filter(|(from, to)| !from.is_empty() && from != to)
+        .collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let to_one: Vec<(&str, &str)> = folders
+        .iter()
+        .filter(|(from, _)| folders.iter().filter(|(other, _)| other == from).count() == 1)
+        .filter(|(from, _)| !is_left(from))
+        .copied()
+        .collect();
+    to_one
+}
+
+/// Definitions that got other names.
+fn find_names(
+    base: &BaseFiles,
+    sources: &[&ChangedFile<'_>],
+    pairs: &[(Language, &str, &str)],
+) -> BTreeMap<String, String> {
+    let all = |is_before: bool| {
+        let texts = sources.iter().filter_map(|change| {
+            let bytes = if is_before {
+                change.before
+            } else {
+                change.after
+            };
+            Some(definitions(Language::of(change.path)?, as_text(bytes?)?))
+        });
+        texts.flatten().collect::<BTreeSet<String>>()
+    };
+    let (before, after) = (all(true), all(false));
+    let changed: BTreeSet<&str> = sources.iter().map(|change| change.path).collect();
+    let mut gone: BTreeSet<&String> = before.difference(&after).collect();
+    let new: BTreeSet<&String> = after.difference(&before).collect();
+    if gone.is_empty() || new.is_empty() {
+        return BTreeMap::new();
+    }
+    for (path, bytes) in base {
+        let text = bytes.as_deref().and_then(as_text).unwrap_or_default();
+        let is_other = !changed.contains(path.as_str()) && !is_test_path(path);
+        let holds = gone.iter().any(|name| text.contains(name.as_str()));
+        if let Some(language) = Language::of(path).filter(|_| is_other && holds) {
+            let defined = definitions(language, text);
+            gone.retain(|name| !defined.contains(*name));
+        }
+    }
+    let mut votes: BTreeMap<(&String, &String), usize> = BTreeMap::new();
+    for (language, before, after) in pairs {
+        let (old, now) = (code_lines(*language, before), code_lines(*language, after));
+        let mut by_shape: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for line in &now {
+            let (shape, names) = shape_of(line, &new);
+            if !names.is_empty() {
+                by_shape.entry(shape).or_insert(names);
+            }
+        }
+        for line in &old {
+            let (shape, names) = shape_of(line, &gone);
+            let others = by_shape
+                .get(&shape)
+                .filter(|others| others.len() == names.len());
+            for (name, other) in names.iter().zip(others.into_iter().flatten()) {
+                *votes.entry((name, other)).or_default() += 1;
+            }
+        }
+    }
+    let best = |name: &String, is_old: bool| {
+        let of = votes.iter().filter(
+            |((old, now), _)| {
+                if is_old { *old == name } else { *now == name }
+            },
+        );
+        of.max_by_key(|(_, count)| **count).map(|(pair, _)| *pair)
+    };
+    let chosen = gone.iter().filter_map(|name| {
+        let (old, now) = best(name, true)?;
+        (best(now, false) == Some((old, now))).then(|| (old.clone(), now.clone()))
+    });
+    chosen.collect()
+}
+
+/// A line with these names blanked out, and the names.
+fn shape_of<'n>(line: &str, names: &BTreeSet<&'n String>) -> (String, Vec<&'n String>) {
+    let mut shape = String::with_capacity(line.len());
+    let mut found = Vec::new();
+    for token in tokens(line.trim()) {
+        match names.iter().find(|name| name.as_str() == token) {
+            Some(name) => {
+                shape.push('\0');
+                found.push(*name);
+            }
+            None => shape.push_str(token),
+        }
+    }
+    (shape, found)
+}
+
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn both<'a>(before: Option<&'a [u8]>, after: Option<&'a [u8]>) -> Option<(&'a str, &'a str)> {
+    as_text(before?).zip(as_text(after?))
+}
+
+fn as_text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+fn owned((from, to): (&String, &String)) -> (String, String) {
+    (from.clone(), to.clone())
+}

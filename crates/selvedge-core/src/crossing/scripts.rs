@@ -1,0 +1,76 @@
+//! What the command lines of the checks name: scripts, what these read into themselves, and recorded outputs.
+
+use super::references::{References, Target, stem_of};
+use super::sides::{BaseProject, HELPER_NAME, script_globs};
+use crate::guard::{Language, Pattern, words_of};
+use crate::model::Step;
+
+impl BaseProject<'_> {
+    /// The scripts of the checks, and what they source or include in turn.
+    pub(super) fn find_scripts(&mut self, steps: &[Step]) {
+        let Some(globs) = script_globs(steps) else {
+            return;
+        };
+        let named = self.base.keys().filter(|path| globs.fit(path));
+        let mut unread: Vec<&str> = named.map(String::as_str).collect();
+        while let Some(path) = unread.pop() {
+            if !self.scripts.insert(path) {
+                continue;
+            }
+            let Some(text) = self.text(path).filter(|text| is_shell(path, text)) else {
+                continue;
+            };
+            let (sourced, named) = (References::sourced_by(text), References::of_script(text));
+            let sourced = self.base.keys().filter(|other| {
+                let target = Target::new(other);
+                // A program that a script only runs may well be what the task is about.
+                let is_check =
+                    Language::of(other).is_some() && HELPER_NAME.is_match(stem_of(other));
+                sourced.name(path, &target)
+                    || sourced.name_folder(path, &target)
+                    || (is_check && named.name(path, &target))
+            });
+            unread.extend(sourced.map(String::as_str));
+        }
+    }
+
+    /// Data that the command lines of the checks name: what an output is compared with, and files named like tests.
+    pub(super) fn find_named_data(&mut self, steps: &[Step]) {
+        for word in words_of(steps) {
+            let named = self.base.keys().filter(|path| {
+                let rest = path.strip_prefix(word.text.as_str());
+                let is_named = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                is_named
+                    && Language::of(path).is_none()
+                    && (word.is_compared || HELPER_NAME.is_match(path))
+            });
+            self.tests.extend(named.map(String::as_str));
+        }
+    }
+
+    /// Whether a check's script looks for this file, and does without it if it is not there.
+    pub(super) fn is_optional_in_a_script(&self, path: &str) -> bool {
+        static IF_THERE: Pattern =
+            Pattern::new(r"(?:\[|\btest)[ \t]+-[efrsx][ \t]|^[ \t]*-s?include\b|2>[ \t]*/dev/null");
+        let target = Target::new(path);
+        let mut scripts = self.scripts.iter();
+        scripts.any(|script| {
+            let lines = self.text(script).unwrap_or_default().lines();
+            let mut optional = lines.filter(|line| IF_THERE.is_match(line));
+            optional.any(|line| {
+                let mut words = References::default();
+                words.add_words(line);
+                words.name(script, &target)
+            })
+        })
+    }
+}
+
+/// By its ending, or by its first line.
+fn is_shell(path: &str, text: &str) -> bool {
+    static FIRST_LINE: Pattern = Pattern::new(r"^#![^\n]*\b(?:ba|da|k|z)?sh\b");
+    match Language::of(path) {
+        None => FIRST_LINE.is_match(text),
+        language => language == Some(Language::Shell),
+    }
+}

@@ -1,0 +1,260 @@
+//! Which changed files are on the test side, and what becomes of originals when names change.
+
+use super::*;
+use crate::guard::ChangedFile;
+use crate::model::{Step, StepKind};
+
+type Texts<'a> = &'a [(&'a str, &'a str)];
+
+fn base_of(texts: Texts<'_>) -> BaseFiles {
+    let file = |(path, text): &(&str, &str)| ((*path).to_owned(), Some(text.as_bytes().to_vec()));
+    texts.iter().map(file).collect()
+}
+
+/// What an attempt changed: an empty text stands for no file.
+fn changes_of<'a>(base: Texts<'a>, after: Texts<'a>) -> Vec<ChangedFile<'a>> {
+    let change = |(path, text): &(&'a str, &'a str)| {
+        let before = base.iter().find(|(other, _)| other == path);
+        ChangedFile {
+            path,
+            before: before.map(|(_, text)| text.as_bytes()),
+            after: Some(text.as_bytes()).filter(|text| !text.is_empty()),
+        }
+    };
+    after.iter().map(change).collect()
+}
+
+fn crossed(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<CrossedFile> {
+    let context = CrossingContext {
+        is_installed: &|_| false,
+        split: &|_| MergeResult::Same,
+    };
+    let steps = [Step::new(StepKind::Command, command)];
+    find_crossed_files(&base_of(base), &changes_of(base, after), &steps, &context)
+}
+
+fn sides(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<(String, Side)> {
+    let files = crossed(command, base, after).into_iter();
+    files.map(|file| (file.path, file.side)).collect()
+}
+
+#[test]
+fn data_of_an_unchanged_helper_is_on_the_test_side() {
+    let base = [
+        (
+            "devtools/samples.py",
+            "FILE = 'samples.csv'\ndef titles(): return open(FILE)\n",
+        ),
+        ("devtools/samples.csv", "a,b\n"),
+        ("text/slug.py", "def slug(title): return title\n"),
+        (
+            "text/slug_test.py",
+            "from samples import titles\nfrom text.slug import slug\n",
+        ),
+    ];
+    let found = sides("pytest", &base, &[("devtools/samples.csv", "a,a\n")]);
+    assert_eq!(found, [("devtools/samples.csv".to_owned(), Side::Test)]);
+    let taken = sides(
+        "pytest",
+        &base,
+        &[("text/samples.py", "def titles(): return []\n")],
+    );
+    assert_eq!(taken, [("text/samples.py".to_owned(), Side::Test)]);
+}
+
+#[test]
+fn a_module_of_another_package_takes_no_name() {
+    let base = [
+        ("shop/__init__.py", "\n"),
+        ("shop/net.py", "def net(): return 1\n"),
+        ("tests/helpers.py", "def check(): assert True\n"),
+        (
+            "tests/test_net.py",
+            "from helpers import check\nfrom shop.net import net\n",
+        ),
+    ];
+    assert!(sides("pytest", &base, &[("shop/helpers.py", "X = 1\n")]).is_empty());
+}
+
+#[test]
+fn a_library_in_a_vendor_folder_keeps_its_name() {
+    let base = [
+        ("vendor/expects/__init__.py", "class expect: pass\n"),
+        ("lib/size.py", "def parse(): pass\n"),
+        (
+            "tests/test_size.py",
+            "from expects import expect\nfrom size import parse\n",
+        ),
+    ];
+    let found = sides(
+        "pytest",
+        &base,
+        &[("lib/expects.py", "class expect: pass\n")],
+    );
+    assert_eq!(found, [("lib/expects.py".to_owned(), Side::Test)]);
+}
+
+#[test]
+fn files_that_commands_and_scripts_name_are_on_the_test_side() {
+    let base = [
+        (
+            "check.sh",
+            "for case in a b; do . \"./cases/$case\"; done\n",
+        ),
+        ("cases/two.sh", "expect 3 \"$(sh total.sh 1 2)\"\n"),
+        ("cases/nine.txt", "9\n"),
+        ("total.sh", "echo 0\n"),
+        (
+            "bin/verify",
+            "#!/bin/sh\nif [ -x ./verify.local ]; then exec ./verify.local; fi\n",
+        ),
+    ];
+    for (command, path) in [
+        ("sh check.sh", "cases/two.sh"),
+        ("sh total.sh 4 5 | diff cases/nine.txt -", "cases/nine.txt"),
+        (
+            "for t in $(find cases -name '*.txt'); do sh $t; done",
+            "cases/nine.txt",
+        ),
+        ("bin/verify", "verify.local"),
+    ] {
+        let found = sides(command, &base, &[(path, "x\n")]);
+        // `check.sh` may be another program that uses the cases.
+        let has_side = |(of, side): &(String, Side)| of == path && *side != Side::Work;
+        assert!(
+            found.len() == 1 && found.iter().all(has_side),
+            "{command}: {found:?}"
+        );
+        let work = sides(command, &base, &[("total.sh", "x\n")]);
+        // What a command line runs as a script is its own.
+        assert!(work.is_empty() || command.contains("total.sh"), "{command}");
+    }
+}
+
+#[test]
+fn a_makefile_does_not_make_a_test_shared() {
+    let base = [
+        (
+            "Makefile",
+            "test:\n\tcc -o t tests/test_stack.c src/stack.c && ./t\n",
+        ),
+        ("tests/test_stack.c", "#include \"stack.h\"\n"),
+    ];
+    let found = sides("make test", &base, &[("tests/test_stack.c", "x\n")]);
+    assert_eq!(found, [("tests/test_stack.c".to_owned(), Side::Test)]);
+}
+
+/// The originals with new names, as paths and texts; `-` stands for no file.
+fn renamed(base: Texts<'_>, after: Texts<'_>) -> Vec<(String, String)> {
+    let files = crossed("pytest", base, after);
+    let found = rename_originals(&base_of(base), &changes_of(base, after), &files);
+    let files = found.map(|found| found.files).unwrap_or_default();
+    let text = |replacement| match replacement {
+        Replacement::Merged(bytes) => String::from_utf8(bytes).unwrap(),
+        Replacement::Removed | Replacement::Base => "-".to_owned(),
+    };
+    files
+        .into_iter()
+        .map(|file| (file.path, text(file.replacement)))
+        .collect()
+}
+
+fn pair(path: &str, text: &str) -> (String, String) {
+    (path.to_owned(), text.to_owned())
+}
+
+#[test]
+fn originals_follow_a_renamed_function() {
+    let base = [
+        ("calc.py", "def total(items):\n    return sum(items)\n"),
+        (
+            "test_calc.py",
+            "from calc import total\n\ndef test_total():\n    assert total([1]) == 1, 'total'\n",
+        ),
+    ];
+    let after = [
+        ("calc.py", "def add_up(items):\n    return sum(items)\n"),
+        (
+            "test_calc.py",
+            "from calc import add_up\n\ndef test_total():\n    assert add_up([]) == 0\n",
+        ),
+    ];
+    let expected =
+        "from calc import add_up\n\ndef test_total():\n    assert add_up([1]) == 1, 'total'\n";
+    assert_eq!(renamed(&base, &after), [pair("test_calc.py", expected)]);
+}
+
+#[test]
+fn originals_follow_no_name_that_is_still_there() {
+    let base = [
+        ("calc.py", "def total(items):\n    return sum(items)\n"),
+        ("test_calc.py", "from calc import total\n"),
+    ];
+    let tests = ("test_calc.py", "from calc import add_up\n");
+    let both = "def add_up(items):\n    return sum(items)\n\n\ndef total(items):\n    return 0\n";
+    assert!(renamed(&base, &[("calc.py", both), tests]).is_empty());
+    let other = "def add_up(items, start):\n    return start\n";
+    assert!(renamed(&base, &[("calc.py", other), tests]).is_empty());
+}
+
+#[test]
+fn originals_follow_no_name_that_is_theirs() {
+    let base = [
+        ("calc.py", "def total(items):\n    return sum(items)\n"),
+        (
+            "test_calc.py",
+            "from calc import total\nexpected = 1\nassert total([1]) == expected\n",
+        ),
+    ];
+    let after = [
+        ("calc.py", "def expected(items):\n    return sum(items)\n"),
+        ("test_calc.py", "import calc\n"),
+    ];
+    assert!(renamed(&base, &after).is_empty());
+}
+
+#[test]
+fn originals_follow_a_moved_module() {
+    let text = "def net(lines):\n    return sum(lines)\n";
+    let base = [
+        ("src/shop/invoice.py", text),
+        (
+            "tests/test_invoice.py",
+            "from shop import invoice\nfrom shop.invoice import net\n\nassert net([1]) == 1 and invoice\n",
+        ),
+    ];
+    let after = [
+        ("src/shop/invoice.py", ""),
+        ("src/shop/billing.py", text),
+        ("tests/test_invoice.py", ""),
+        ("tests/test_billing.py", "from shop.billing import net\n"),
+    ];
+    let expected = "from shop import billing as invoice\nfrom shop.billing import net\n\nassert net([1]) == 1 and invoice\n";
+    assert_eq!(
+        renamed(&base, &after),
+        [
+            pair("tests/test_billing.py", "-"),
+            pair("tests/test_invoice.py", expected)
+        ]
+    );
+    let base = [
+        ("src/text.js", "exports.cut = (it) => it;\n"),
+        (
+            "test/text.test.js",
+            "const { cut } = require('../src/text');\n",
+        ),
+    ];
+    let after = [
+        ("src/text.js", ""),
+        ("lib/strings.js", "exports.cut = (it) => it;\n"),
+        (
+            "test/text.test.js",
+            "const { cut } = require('../lib/strings');\n//\n",
+        ),
+    ];
+    let expected = "const { cut } = require('../lib/strings');\n";
+    assert_eq!(
+        renamed(&base, &after),
+        [pair("test/text.test.js", expected)]
+    );
+}
