@@ -206,13 +206,21 @@ impl RunnerCommand<'_> {
         Some(self.build(&["-run".to_owned(), pattern], &[]))
     }
 
+    /// The whole description of each; its file may go before it.
     fn rspec(self, ids: &[&str]) -> Option<Vec<String>> {
-        let is_place = |id: &&str| id.starts_with("./");
-        if self.has(&["-e", "--example", "-E", "--example-matches"]) || ids.iter().any(is_place) {
+        if self.has(&["-e", "--example", "-E", "--example-matches"]) {
             return None;
         }
-        let words = ids.iter().flat_map(|&id| ["-e".to_owned(), id.to_owned()]);
-        Some(self.build(&words.collect::<Vec<_>>(), &[]))
+        let mut words = Vec::new();
+        for &id in ids {
+            let (file, name) = id.split_once(" > ").unwrap_or(("", id));
+            let name = if file.ends_with("_spec.rb") { name } else { id };
+            if name.starts_with(['-', '.']) {
+                return None;
+            }
+            words.extend(["-e".to_owned(), name.to_owned()]);
+        }
+        Some(self.build(&words, &[]))
     }
 
     fn phpunit(self, ids: &[&str]) -> Option<Vec<String>> {
@@ -444,7 +452,7 @@ mod tests {
                 Rspec,
                 "bundle exec rspec",
                 3,
-                &["Cart.total sums"],
+                &["spec/cart_spec.rb > Cart.total sums"],
                 &["bundle", "exec", "rspec", "-e", "Cart.total sums"],
             ),
             (

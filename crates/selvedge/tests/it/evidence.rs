@@ -118,9 +118,9 @@ fn wrapped(ends: &str) -> Output {
         "[[checks]]\ntype = \"test_passes\"\nrun = \"./tests.sh\"\n",
     );
     env.repo();
-    let idle = agent(&env, "");
+    let works = agent(&env, "echo work > work");
     let run = ["run", "do it", "--retries", "0", "--format", "json"];
-    env.selvedge(run.iter().chain(&["--agent-cmd", &idle]))
+    env.selvedge(run.iter().chain(&["--agent-cmd", &works]))
         .run()
 }
 
