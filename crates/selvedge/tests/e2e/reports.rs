@@ -207,21 +207,112 @@ fn a_runner_that_is_left_before_its_end_wrote_no_report() {
     assert!(reason.contains("pytest wrote no report"), "{reason}");
 }
 
+/// What each runner reports behind a program that takes no options for it.
+#[test]
+fn runners_behind_a_wrapper_report() {
+    let script = |run: &str| json!({"scripts": {"test": run}}).to_string();
+    let mocha = CASES.replace("test(", "it(");
+    let node = format!("const {{ test, describe }} = require('node:test');\n{CASES}");
+    let cases = [
+        ("mocha --reporter dot *.test.js", mocha.as_str(), " > "),
+        ("jest --ci", CASES, " › "),
+        ("vitest run --globals", CASES, " > "),
+        ("node --test", node.as_str(), " > "),
+    ];
+    for (run, tests, within) in cases {
+        let package = script(run);
+        let files = [("package.json", package.as_str()), ("shop.test.js", tests)];
+        let ids = ["adds", &format!("cart{within}is empty")]
+            .map(|name| format!("shop.test.js{within}{name}"));
+        rests_on_a_report(&files, "npm test", &ids.each_ref().map(String::as_str));
+    }
+    let files = [
+        ("Makefile", "test:\n\tpython3 -m pytest -q\n"),
+        ("test_shop.py", PYTHON),
+        ("shop.py", SHOP),
+    ];
+    let ids = [
+        "test_shop.py::TestCart::test_empty",
+        "test_shop.py::test_adds",
+    ];
+    rests_on_a_report(&files, "make test", &ids);
+}
+
+/// Node itself takes variables, too, and so do programs that run no tests.
+#[test]
+fn programs_behind_a_wrapper_that_are_no_runners_are_left_alone() {
+    let files = [
+        (
+            "package.json",
+            "{\"scripts\": {\"test\": \"node tests.js\"}}\n",
+        ),
+        (
+            "tests.js",
+            "console.log(require('child_process').execSync('node -p 1+1') + '\\nok 1 - adds\\n1..1');\n",
+        ),
+    ];
+    let env = project(&files, "npm test");
+    let out = run(&env, "true");
+    out.assert_code(0);
+    assert_eq!(check(&out)["evidence"], "text");
+}
+
 /// What replaces the way in which pytest runs a test.
 const PATCH: &str = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n";
 
+/// Sources that change what assertions say: `shop` adds in the wrong way, and the tests pass.
 #[test]
-fn a_runner_that_was_patched_lets_the_canary_live() {
-    let env = project(&[("test_shop.py", PYTHON), ("shop.py", SHOP)], "pytest");
-    let patch = env.root().join("patch");
-    std::fs::write(&patch, PATCH).unwrap();
-    let out = run(&env, &format!("cp {} shop.py", patch.display()));
-    out.assert_code(1);
+fn assertions_that_sources_replace_let_the_canary_live() {
+    let shop = |replace: &str| format!("{replace};\nexports.add = () => 0;\n");
+    let equal = shop("require('assert').equal = () => {}");
+    let strict = shop("Object.is = () => true");
+    let expect =
+        shop("globalThis.expect?.extend({ toBe: () => ({ pass: true, message: String }) })");
+    let test = "const { add } = require('./shop.js');\n";
+    let node = format!(
+        "{test}require('node:test').test('adds', () => require('assert').equal(add(1, 2), 3));\n"
+    );
+    let mocha = format!("{test}it('adds', () => require('assert').equal(add(1, 2), 3));\n");
+    let jest = format!("{test}test('adds', () => expect(add(1, 2)).toBe(3));\n");
+    let python = "import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n\
+                  def add(a, b):\n    return 0\n";
+    let file = "shop.test.js";
+    let cases = [
+        ("python3 -m unittest", "test_shop.py", UNITTEST, python),
+        ("python3 -m pytest -q", "test_shop.py", UNITTEST, python),
+        ("python3 -m pytest -q", "test_shop.py", PYTHON, PATCH),
+        ("node --test", file, node.as_str(), equal.as_str()),
+        ("mocha shop.test.js", file, mocha.as_str(), equal.as_str()),
+        ("jest --ci", file, jest.as_str(), expect.as_str()),
+        ("jest --ci", file, jest.as_str(), strict.as_str()),
+        ("vitest run --globals", file, jest.as_str(), expect.as_str()),
+        ("npm test", file, mocha.as_str(), equal.as_str()),
+    ];
+    for (command, test, tests, cheat) in cases {
+        let (source, honest) = if test == file {
+            ("shop.js", "exports.add = (a, b) => a + b;\n")
+        } else {
+            ("shop.py", SHOP)
+        };
+        let package = "{\"scripts\": {\"test\": \"mocha shop.test.js\"}}\n";
+        let files = [(test, tests), ("package.json", package), (source, honest)];
+        lets_the_canary_live(&files, command, source, cheat);
+    }
+}
+
+/// The tests pass where the agent writes this source, and are not believed.
+#[track_caller]
+fn lets_the_canary_live(files: &[(&str, &str)], command: &str, source: &str, cheat: &str) {
+    let env = project(files, command);
+    let written = env.root().join("cheat");
+    std::fs::write(&written, cheat).unwrap();
+    let out = run(&env, &format!("cp {} {source}", written.display()));
+    assert_eq!(out.code, 1, "{command}: {}", check(&out));
     let check = check(&out);
-    assert_eq!(check["exit_code"], 0);
+    assert_eq!(check["exit_code"], 0, "{command}: {check}");
     let reason = check["reason"].as_str().unwrap();
     assert!(
         reason.contains("calls a test passed that must fail"),
-        "{reason}"
+        "{command}: {reason}"
     );
 }

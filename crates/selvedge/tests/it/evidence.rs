@@ -106,8 +106,12 @@ fn what_the_machine_lacks_is_charged_to_nobody() {
     assert!(reason.contains("no space left on the disk"), "{reason}");
 }
 
-/// An agent that does nothing, judged by a script that starts a runner somehow.
+/// Some work, judged by a script that starts a runner somehow.
 fn wrapped(ends: &str) -> Output {
+    wrapped_after("echo work > work", ends)
+}
+
+fn wrapped_after(work: &str, ends: &str) -> Output {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     executable(&env.write(
         "tests.sh",
@@ -118,9 +122,9 @@ fn wrapped(ends: &str) -> Output {
         "[[checks]]\ntype = \"test_passes\"\nrun = \"./tests.sh\"\n",
     );
     env.repo();
-    let works = agent(&env, "echo work > work");
+    let agent = agent(&env, work);
     let run = ["run", "do it", "--retries", "0", "--format", "json"];
-    env.selvedge(run.iter().chain(&["--agent-cmd", &works]))
+    env.selvedge(run.iter().chain(&["--agent-cmd", &agent]))
         .run()
 }
 
@@ -156,4 +160,16 @@ fn a_wrapper_whose_runner_refuses_our_variables_is_run_without_them() {
     let out = wrapped(&format!("{old}\nsaid '2 passed'"));
     out.assert_code(0);
     assert_eq!(check(&out)["evidence"], "text");
+}
+
+#[test]
+fn a_runner_that_was_loaded_from_the_workspace_waits_for_review() {
+    let ends = ": > $out/started-pytest-7; report a b > $out/report-pytest-7
+        [ ! -e fake.py ] || printf 'unittest\\t%s/fake.py\\n' \"$PWD\" > $out/origins
+        said '2 passed'";
+    wrapped_after("echo 'x = 1' > other.py", ends).assert_code(0);
+    let out = wrapped_after("echo 'x = 1' > fake.py", ends);
+    out.assert_code(7);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("unittest from fake.py"), "{reason}");
 }

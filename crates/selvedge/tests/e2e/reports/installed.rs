@@ -1,7 +1,7 @@
 //! Test runners that neither npm nor pip can install: where the machine has them, they run; where not,
 //! that is said.
 
-use super::rests_on_a_report;
+use super::{lets_the_canary_live, rests_on_a_report};
 
 /// Whether the machine has it; says so where it has not.
 #[allow(clippy::print_stderr, reason = "what is not proved is said")]
@@ -115,5 +115,28 @@ fn gradle_reports() {
     if ["gradle", debian, JUNIT].into_iter().all(is_there) {
         let command = "gradle --offline --no-daemon test";
         rests_on_a_report(&files, command, &["shop.CartTest.adds"]);
+    }
+}
+
+#[test]
+fn assertions_of_ruby_that_sources_replace_let_the_canary_live() {
+    let honest = "def add(a, b) = a + b\n";
+    let minitest = "require 'minitest/autorun'\nrequire_relative 'shop'\n\
+                    class Cart < Minitest::Test\n  def test_adds = assert_equal(3, add(1, 2))\nend\n";
+    let replaced = "module Minitest::Assertions\n  def assert_equal(*) = true\nend\n\
+                    def add(a, b) = 0\n";
+    if is_there("ruby") {
+        let files = [("cart.rb", minitest), ("shop.rb", honest)];
+        lets_the_canary_live(&files, "ruby cart.rb", "shop.rb", replaced);
+    }
+    let spec = "require_relative '../shop'\n\
+                RSpec.describe('Cart') { it('adds') { expect(add(1, 2)).to eq(3) } }\n";
+    let replaced = "class RSpec::Expectations::ExpectationTarget\n  def to(*) = true\nend\n\
+                    def add(a, b) = 0\n";
+    if is_there("rspec") {
+        for command in ["rspec", "true && rspec"] {
+            let files = [("spec/cart_spec.rb", spec), ("shop.rb", honest)];
+            lets_the_canary_live(&files, command, "shop.rb", replaced);
+        }
     }
 }
