@@ -93,7 +93,8 @@ impl Site {
             EffectKind::Verify { run_number } => {
                 tools::expect_changes_by_checks(&self.run_dir);
                 let verification = self.verification(run, *run_number, now);
-                match verify(&verification, progress, cancel).await {
+                // On the heap: it is the largest of the effects.
+                match Box::pin(verify(&verification, progress, cancel)).await {
                     Ok(report) => Some(Input::Verified {
                         effect,
                         report: Box::new(report),

@@ -15,6 +15,7 @@ mod clients;
 mod commands;
 mod corrected;
 mod crashes;
+mod crossed;
 mod escalation;
 mod evidence;
 mod executions;

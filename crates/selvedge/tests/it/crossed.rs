@@ -1,0 +1,123 @@
+//! Runs of the checks with the original tests.
+
+use selvedge_testkit::TestEnv;
+
+use crate::stage::{agent, executable, prompt, run_json, stage, wait_for};
+
+/// A repository whose check is a script of its own.
+pub(crate) fn checked_by_a_script() -> TestEnv {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write("check.sh", "#!/bin/sh\ngrep -q good out\n"));
+    env.repo();
+    env
+}
+
+#[test]
+fn a_check_that_was_weakened_does_not_judge() {
+    let env = checked_by_a_script();
+    let cheats = agent(
+        &env,
+        "printf '#!/bin/sh\\nexit 0\\n' > check.sh; echo $RANDOM > noise",
+    );
+    let out = run_json(&env, &cheats, "./check.sh", &["--retries", "1"]);
+    out.assert_code(7);
+    assert_eq!(out.json()["verification_attempts"], 2);
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    assert_eq!(crossed["result"], "still_failing");
+    assert_eq!(crossed["changed_files"], serde_json::json!(["check.sh"]));
+    let told = prompt(&env, 2);
+    assert!(
+        told.contains("./check.sh")
+            && told.contains("with the original tests; changes to tests do not count"),
+        "{told}"
+    );
+}
+
+#[test]
+fn work_that_is_right_passes_though_the_check_was_touched() {
+    let env = checked_by_a_script();
+    let both = agent(
+        &env,
+        "echo good > out; printf '#!/bin/sh\\nexit 0\\n' > check.sh",
+    );
+    let out = run_json(&env, &both, "./check.sh", &[]);
+    out.assert_code(0);
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    assert_eq!(crossed["result"], "passed", "{crossed}");
+    assert!(
+        env.read("check.sh").contains("exit 0"),
+        "the work is delivered as it is"
+    );
+}
+
+/// A repository whose sources and tests are scripts that greet, and an agent that makes both greet in another way.
+fn greeting() -> (TestEnv, String) {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
+    for name in ["greet", "other"] {
+        let test = format!("tests/test_{name}.sh");
+        executable(&env.write(&test, "#!/bin/sh\n./greet.sh | grep -q hello\n"));
+    }
+    env.repo();
+    let changes = agent(
+        &env,
+        "sed -i s/hello/hi/ greet.sh tests/test_greet.sh tests/test_other.sh",
+    );
+    (env, changes)
+}
+
+#[test]
+fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
+    let check = "tests/test_greet.sh && tests/test_other.sh";
+    let expect = |globs: &[&'static str]| -> Vec<&'static str> {
+        globs
+            .iter()
+            .flat_map(|glob| ["--expect-test-changes", *glob])
+            .collect()
+    };
+    for (globs, code, result, expected_files) in [
+        (&[][..], 7, "undecided", 0),
+        (&["tests/test_greet.sh"], 7, "undecided", 1),
+        (&["test_greet.sh", "tests/*_other.sh"], 0, "passed", 2),
+    ] {
+        let (env, changes) = greeting();
+        let out = run_json(&env, &changes, check, &expect(globs));
+        out.assert_code(code);
+        let crossed = out.json()["verification_report"]["crossed"].clone();
+        assert_eq!(crossed["result"], result, "{globs:?}: {crossed}");
+        let files = crossed["expected_files"].as_array().map_or(0, Vec::len);
+        assert_eq!(files, expected_files, "{crossed}");
+    }
+}
+
+#[test]
+fn a_stopped_run_leaves_no_original_tests_in_the_workspace() {
+    for kill in [false, true] {
+        let env = stage();
+        let waits =
+            "grep -q good out || exit 1\n[ -e ../there ] || { touch ../there; sleep 600; }\n";
+        env.write("check.sh", waits);
+        env.commit("A check");
+        let agent = agent(&env, "echo good > out; echo 'exit 0' > check.sh");
+        let run = [
+            "run",
+            "do it",
+            "--agent-cmd",
+            &agent,
+            "--check",
+            "sh check.sh",
+        ];
+        let child = env.spawn(run);
+        wait_for(&env.root().join("there"));
+        if kill {
+            child.kill();
+            child.wait();
+        } else {
+            child.interrupt();
+            child.wait().assert_code(130);
+            assert_eq!(env.read("check.sh"), "exit 0\n");
+        }
+        env.selvedge(["resume"]).run().assert_code(0);
+        assert_eq!(env.read("check.sh"), "exit 0\n");
+    }
+}
