@@ -1763,7 +1763,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --retries --tier --judge --executions --timeout --verification-timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --check-env --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --expect-test-changes --retries --tier --judge --executions --timeout --verification-timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-wall --strict-budget --max-turns --sandbox --check-env --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1786,6 +1786,10 @@ _selvedge() {
                     return 0
                     ;;
                 --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expect-test-changes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2157,7 +2161,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__submit)
-            opts="-h --file --repo --rev --workspace --deliver --agent --check --retries --tier --labels --priority --idempotency-key --watch --format --hub --token-file --help"
+            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --watch --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2188,6 +2192,10 @@ _selvedge() {
                     return 0
                     ;;
                 --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expect-test-changes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2454,7 +2462,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --since --tier --known-failure --known-failures --task --judge --max-cost --verification-timeout --sandbox --check-env --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --since --expect-test-changes --tier --known-failure --known-failures --task --judge --max-cost --verification-timeout --sandbox --check-env --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2465,6 +2473,10 @@ _selvedge() {
                     return 0
                     ;;
                 --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expect-test-changes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
