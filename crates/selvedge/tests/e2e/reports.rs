@@ -35,11 +35,11 @@ fn check(out: &Output) -> Value {
     out.json()["verification_report"]["checks"][0].clone()
 }
 
-/// An agent that does nothing is judged by these tests, all of which pass.
+/// Some work is judged by these tests, all of which pass.
 #[track_caller]
 fn rests_on_a_report(files: &[(&str, &str)], command: &str, ids: &[&str]) {
     let env = project(files, command);
-    let out = run(&env, "true");
+    let out = run(&env, "cp .gitignore notes");
     out.assert_code(0);
     let check = check(&out);
     assert_eq!(check["evidence"], "machine_report", "{check}");
@@ -180,7 +180,7 @@ fn go_reports_and_is_kept_as_people_read_it() {
     ];
     rests_on_a_report(&files, "go test ./...", &ids);
     let env = project(&files, "go test ./...");
-    run(&env, "true").assert_code(0);
+    run(&env, "cp .gitignore notes").assert_code(0);
     let printed = env
         .selvedge(["show", "--attempt", "1", "--check", "1"])
         .run();
@@ -252,7 +252,7 @@ fn programs_behind_a_wrapper_that_are_no_runners_are_left_alone() {
         ),
     ];
     let env = project(&files, "npm test");
-    let out = run(&env, "true");
+    let out = run(&env, "cp .gitignore notes");
     out.assert_code(0);
     assert_eq!(check(&out)["evidence"], "text");
 }
