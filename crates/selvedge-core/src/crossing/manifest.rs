@@ -17,8 +17,11 @@ pub enum MergeResult {
     Unreadable,
 }
 
+/// Whether an original dependency is on the test side.
+type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
+
 /// Merges a changed manifest; `None` for a file that is not a manifest.
-pub(super) fn merge(change: &ChangedFile<'_>) -> Option<MergeResult> {
+pub(super) fn merge(change: &ChangedFile<'_>, is_helper: IsHelper<'_>) -> Option<MergeResult> {
     let format = Format::of(change.path)?;
     let before = match change.before {
         None => Some(format.empty()),
@@ -28,7 +31,7 @@ pub(super) fn merge(change: &ChangedFile<'_>) -> Option<MergeResult> {
     let (Some(before), Some(after)) = (before, after) else {
         return Some(MergeResult::Unreadable);
     };
-    let merged = format.merge(&before, &after);
+    let merged = format.merge(&before, &after, is_helper);
     if merged == after {
         return Some(MergeResult::Same);
     }
@@ -104,15 +107,21 @@ impl Format {
         }
     }
 
-    fn merge(self, before: &Value, after: &Value) -> Value {
+    fn merge(self, before: &Value, after: &Value, is_helper: IsHelper<'_>) -> Value {
         if let (Self::GoMod, Value::Array(before), Value::Array(after)) = (self, before, after) {
             return Value::Array(go_mod(before, after));
         }
-        self.merge_table("", before, after)
+        self.merge_table("", before, after, is_helper)
     }
 
     /// Goes down to the keys that one side decides about as a whole.
-    fn merge_table(self, at: &str, before: &Value, after: &Value) -> Value {
+    fn merge_table(
+        self,
+        at: &str,
+        before: &Value,
+        after: &Value,
+        is_helper: IsHelper<'_>,
+    ) -> Value {
         let (empty, none) = (serde_json::Map::new(), Value::Null);
         let before = before.as_object().unwrap_or(&empty);
         let after = after.as_object().unwrap_or(&empty);
@@ -129,12 +138,15 @@ impl Format {
             let decided = match self.owner(&path, new.or(old).unwrap_or(&none)) {
                 Owner::Base => old.cloned(),
                 Owner::Attempt => new.cloned(),
-                Owner::Dependencies => new.map(|new| {
-                    let old = old.unwrap_or(&none);
-                    registry_dependencies(old, new)
-                }),
+                owner @ (Owner::Dependencies | Owner::TestDependencies) => {
+                    let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
+                    let takes_new = owner == Owner::Dependencies;
+                    let whole = merge_dependencies(old, wanted, takes_new, is_helper);
+                    (!whole.is_empty() || new.is_some()).then_some(Value::Object(whole))
+                }
                 Owner::Mixed => {
-                    let whole = self.merge_table(&path, old.unwrap_or(&none), new.unwrap_or(&none));
+                    let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
+                    let whole = self.merge_table(&path, old, wanted, is_helper);
                     let is_empty = whole.as_object().is_some_and(serde_json::Map::is_empty);
                     (!is_empty || new.is_some()).then_some(whole)
                 }
@@ -157,7 +169,9 @@ impl Format {
         };
         // Only a table can be mixed.
         match owner {
-            Owner::Mixed | Owner::Dependencies if !value.is_object() => Owner::Base,
+            Owner::Mixed | Owner::Dependencies | Owner::TestDependencies if !value.is_object() => {
+                Owner::Base
+            }
             owner => owner,
         }
     }
@@ -168,8 +182,10 @@ impl Format {
 enum Owner {
     Base,
     Attempt,
-    /// The attempt, as long as a dependency comes from where registries keep them.
+    /// The attempt, as long as a dependency does not move away from a registry.
     Dependencies,
+    /// The attempt, as long as a dependency comes from a registry.
+    TestDependencies,
     /// Each of its keys by itself.
     Mixed,
 }
@@ -177,7 +193,7 @@ enum Owner {
 fn package_json(path: &str) -> Owner {
     match path {
         "dependencies" | "devDependencies" | "peerDependencies" | "optionalDependencies" => {
-            Owner::Dependencies
+            Owner::TestDependencies
         }
         "name"
         | "version"
@@ -223,7 +239,7 @@ fn package_json(path: &str) -> Owner {
 
 fn composer_json(path: &str) -> Owner {
     match path {
-        "require" | "require-dev" => Owner::Dependencies,
+        "require" | "require-dev" => Owner::TestDependencies,
         "scripts" | "autoload-dev" | "config" | "repositories" => Owner::Base,
         _ => Owner::Attempt,
     }
@@ -270,9 +286,8 @@ fn pyproject(path: &str) -> Owner {
 fn cargo(path: &str) -> Owner {
     let last = path.rsplit('.').next().unwrap_or(path);
     match path {
-        "dependencies" | "build-dependencies" | "workspace.dependencies" => Owner::Attempt,
-        "dev-dependencies" => Owner::Dependencies,
-        "package" | "workspace" | "lib" => Owner::Mixed,
+        "workspace.dependencies" => Owner::Dependencies,
+        "package" | "workspace" | "lib" | "target" => Owner::Mixed,
         "package.autotests"
         | "package.autobenches"
         | "package.autoexamples"
@@ -284,8 +299,13 @@ fn cargo(path: &str) -> Owner {
         "test" | "bench" | "patch" | "replace" | "lints" | "profile" | "cargo-features" => {
             Owner::Base
         }
-        _ if last == "dev-dependencies" => Owner::Dependencies,
-        _ => Owner::Attempt,
+        _ if !(path == last || path.starts_with("target.")) => Owner::Attempt,
+        _ => match last {
+            "dev-dependencies" => Owner::TestDependencies,
+            "dependencies" | "build-dependencies" => Owner::Dependencies,
+            _ if path.starts_with("target.") => Owner::Mixed,
+            _ => Owner::Attempt,
+        },
     }
 }
 
@@ -305,25 +325,37 @@ fn setup_cfg(path: &str) -> Owner {
 }
 
 /// The attempt's dependencies, but those that it moved to a path, a repository or another name: what a test imports
-/// then comes from elsewhere than before.
-fn registry_dependencies(before: &Value, after: &Value) -> Value {
-    let Some(after) = after.as_object() else {
-        return after.clone();
-    };
-    let mut merged = after.clone();
-    merged.retain(|name, wanted| {
-        let old = before.get(name);
-        !comes_from_elsewhere(wanted) || old == Some(wanted)
-    });
+/// then comes from elsewhere than before. Those that are on the test side themselves are as they were.
+fn merge_dependencies(
+    before: &Value,
+    after: &Value,
+    takes_new: bool,
+    is_helper: IsHelper<'_>,
+) -> serde_json::Map<String, Value> {
+    let empty = serde_json::Map::new();
+    let before = before.as_object().unwrap_or(&empty);
+    let after = after.as_object().unwrap_or(&empty);
+    let mut merged = serde_json::Map::new();
     for (name, wanted) in after {
-        if let Some(old) = before
-            .get(name)
-            .filter(|old| comes_from_elsewhere(wanted) && *old != wanted)
-        {
-            merged.insert(name.clone(), old.clone());
+        let decided = match before.get(name) {
+            _ if !comes_from_elsewhere(wanted) => Some(wanted),
+            Some(old) if old == wanted => Some(wanted),
+            // Packages of the project itself move with it.
+            Some(old)
+                if takes_new && comes_from_elsewhere(old) && old.get("workspace").is_none() =>
+            {
+                Some(wanted)
+            }
+            None if takes_new => Some(wanted),
+            old => old,
+        };
+        if let Some(decided) = decided {
+            merged.insert(name.clone(), decided.clone());
         }
     }
-    Value::Object(merged)
+    let helpers = before.iter().filter(|(_, old)| is_helper(old));
+    merged.extend(helpers.map(|(name, old)| (name.clone(), old.clone())));
+    merged
 }
 
 fn comes_from_elsewhere(wanted: &Value) -> bool {
@@ -333,7 +365,7 @@ fn comes_from_elsewhere(wanted: &Value) -> bool {
         ]
         .iter()
         .any(|from| version.starts_with(from)),
-        Value::Object(table) => ["path", "git", "package", "registry", "url"]
+        Value::Object(table) => ["path", "git", "package", "registry", "url", "workspace"]
             .iter()
             .any(|key| table.contains_key(*key)),
         _ => false,
@@ -426,7 +458,8 @@ mod tests {
             before: Some(before.as_bytes()),
             after: Some(after.as_bytes()),
         };
-        match merge(&change).unwrap() {
+        let is_helper = |wanted: &Value| wanted["path"] == "../support";
+        match merge(&change, &is_helper).unwrap() {
             MergeResult::Same => "same".to_owned(),
             MergeResult::Unreadable => "unreadable".to_owned(),
             MergeResult::Merged(bytes) => String::from_utf8(bytes).unwrap(),
@@ -499,6 +532,22 @@ mod tests {
         let expected: toml::Table =
             toml::from_str("[package]\nname = 'a'\n[lib]\n[dev-dependencies]\nb = '1'\n").unwrap();
         assert_eq!(cargo, expected);
+        let helpers = merged(
+            "a/Cargo.toml",
+            "[dev-dependencies]\nsupport = { path = '../support' }\n[dependencies]\nb = '1'\nc = { path = 'c' }\n",
+            concat!(
+                "[dependencies]\nb = { path = 'b' }\nc = { path = 'd' }\ne = { path = 'e' }\n",
+                "[target.'cfg(unix)'.dev-dependencies]\nsupport = { path = 'fake' }\n",
+            ),
+        );
+        let helpers: toml::Table = toml::from_str(&helpers).unwrap();
+        let expected: toml::Table = toml::from_str(concat!(
+            "[dev-dependencies]\nsupport = { path = '../support' }\n",
+            "[dependencies]\nb = '1'\nc = { path = 'd' }\ne = { path = 'e' }\n",
+            "[target.'cfg(unix)'.dev-dependencies]\n",
+        ))
+        .unwrap();
+        assert_eq!(helpers, expected);
         let module = merged(
             "go.mod",
             "module a\nrequire b v1\n",

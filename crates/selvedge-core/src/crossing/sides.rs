@@ -10,6 +10,7 @@ use aho_corasick::AhoCorasick;
 use super::config_files::side_of_config;
 use super::manifest::{self, MergeResult};
 use super::namesakes::modules_of;
+use super::packages::{TestPackages, is_package_manifest};
 use super::references::{References, Target, folder_of, name_of, stem_of};
 use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of, words_of};
 use crate::model::Step;
@@ -80,7 +81,9 @@ pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
 pub fn may_refer(steps: &[Step]) -> impl Fn(&str) -> bool {
     let scripts = script_globs(steps);
     move |path| {
-        Language::of(path).is_some() || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
+        Language::of(path).is_some()
+            || is_package_manifest(path)
+            || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
     }
 }
 
@@ -138,7 +141,9 @@ pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) ->
     let project = BaseProject::read(base, &changes, steps);
     let is_test = |change: &&ChangedFile<'_>| {
         if change.before.is_some() {
-            return project.side(change, &|_| false) == Side::Test;
+            let side = project.side(change, &|_| false);
+            return side == Side::Test
+                || (side == Side::Shared && project.tests.contains(change.path));
         }
         let is_config = side_of_config(change.path) == Some(Side::Test);
         is_config || LOADED_WHEN_NEW.is_match(change.path)
@@ -192,6 +197,8 @@ pub(super) struct BaseProject<'a> {
     /// For each changed file: who refers to it.
     users: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
+    /// Packages that only tests use.
+    packages: TestPackages,
     /// Whether a check looks at all files but ignored ones.
     obeys_ignore_files: bool,
     /// Files by the last part of the name that they are imported by.
@@ -213,6 +220,7 @@ impl<'a> BaseProject<'a> {
             tests: BTreeSet::new(),
             users: BTreeMap::new(),
             scripts: BTreeSet::new(),
+            packages: TestPackages::find(base),
             obeys_ignore_files: words_of(steps)
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
@@ -241,7 +249,8 @@ impl<'a> BaseProject<'a> {
                     .zip(text)
                     .is_some_and(|(language, text)| language.uses_test_framework(text))
             };
-            if is_test_by_name(path) || self.scripts.contains(path.as_str()) || uses_framework() {
+            let is_test = is_test_by_name(path) || self.packages.have(path);
+            if is_test || self.scripts.contains(path.as_str()) || uses_framework() {
                 self.tests.insert(path);
             }
         }
@@ -361,6 +370,7 @@ impl<'a> BaseProject<'a> {
         let sources = self
             .base
             .iter()
+            .filter(|(path, _)| !is_package_manifest(path))
             .filter_map(|(path, bytes)| Some((path, bytes.as_ref()?)));
         let naming = sources.filter(|(_, bytes)| search.is_match(bytes.as_slice()));
         naming
@@ -397,7 +407,11 @@ impl<'a> BaseProject<'a> {
                 replacement,
             })
         };
-        if let Some(merged) = manifest::merge(change) {
+        if self.packages.have(change.path) {
+            return crossed(Side::Test, Replacement::Base);
+        }
+        let is_helper = |wanted: &_| self.packages.have_dependency(change.path, wanted);
+        if let Some(merged) = manifest::merge(change, &is_helper) {
             return match merged {
                 // A new manifest in a new folder cannot affect files that were there before.
                 _ if change.before.is_none() && !self.has_folder_of(change.path) => None,

@@ -144,6 +144,83 @@ fn a_makefile_does_not_make_a_test_shared() {
     assert_eq!(found, [("tests/test_stack.c".to_owned(), Side::Test)]);
 }
 
+#[test]
+fn written_tests_are_those_that_sources_use_too() {
+    let base = base_of(&[
+        ("src/lib.py", "open('tests/golden/out.txt')\n"),
+        ("tests/golden/out.txt", "1\n"),
+        ("tests/test_lib.py", "open('tests/golden/out.txt')\n"),
+        ("build/out.txt", "1\n"),
+    ]);
+    let paths = ["tests/golden/out.txt", "src/lib.py", "build/out.txt"].map(str::to_owned);
+    let steps = [Step::new(StepKind::Command, "pytest")];
+    assert_eq!(
+        find_written_tests(&base, &paths, &steps),
+        ["tests/golden/out.txt"]
+    );
+}
+
+const CRATE: &str =
+    "[package]\nname = 'report'\n[dev-dependencies]\nchecks = { path = '../checks' }\n";
+const LIBRARY: &str = "pub fn same(one: u8, other: u8) { assert_eq!(one, other); }\n";
+
+#[test]
+fn a_package_of_helpers_is_on_the_test_side() {
+    let base = [
+        ("Cargo.toml", "[workspace]\nmembers = ['crates/*']\n"),
+        ("crates/report/Cargo.toml", CRATE),
+        ("crates/report/src/lib.rs", "pub fn render() -> u8 { 1 }\n"),
+        ("crates/report/tests/render.rs", "use checks::same;\n"),
+        ("crates/checks/Cargo.toml", "[package]\nname = 'checks'\n"),
+        ("crates/checks/src/lib.rs", LIBRARY),
+    ];
+    let moved = CRATE.replace("'../checks'", "'../lenient'");
+    let after = [
+        ("crates/checks/src/lib.rs", "pub fn same(_: u8, _: u8) {}\n"),
+        ("crates/checks/build.rs", "fn main() {}\n"),
+        ("crates/report/Cargo.toml", moved.as_str()),
+        ("crates/report/src/lib.rs", "pub fn render() -> u8 { 2 }\n"),
+    ];
+    let found = sides("cargo test", &base, &after);
+    let expected = [
+        ("crates/checks/build.rs".to_owned(), Side::Test),
+        ("crates/checks/src/lib.rs".to_owned(), Side::Test),
+        ("crates/report/Cargo.toml".to_owned(), Side::Shared),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_package_that_only_tests_use_may_be_the_work() {
+    let user = "[package]\nname = 'NAME'\n[dev-dependencies]\nchecks = { path = '../checks' }\n";
+    for (manifest, other) in [
+        // All tests are in a package of their own.
+        (
+            "[package]\nname = 'checks'\n",
+            user.replace("NAME", "report-tests"),
+        ),
+        // A macro whose tests use the library around it.
+        (
+            "[package]\nname = 'checks'\n[dependencies]\nreport = { path = '../report' }\n",
+            user.replace("NAME", "report"),
+        ),
+        // A program uses it, too.
+        (
+            "[package]\nname = 'checks'\n",
+            user.replace("NAME", "report")
+                .replace("dev-dependencies", "dependencies"),
+        ),
+    ] {
+        let base = [
+            ("crates/report/Cargo.toml", other.as_str()),
+            ("crates/checks/Cargo.toml", manifest),
+            ("crates/checks/src/lib.rs", LIBRARY),
+        ];
+        let after = [("crates/checks/src/lib.rs", "pub fn same(_: u8, _: u8) {}\n")];
+        assert!(sides("cargo test", &base, &after).is_empty(), "{other}");
+    }
+}
+
 /// The originals with new names, as paths and texts; `-` stands for no file.
 fn renamed(base: Texts<'_>, after: Texts<'_>) -> Vec<(String, String)> {
     let files = crossed("pytest", base, after);
