@@ -3,7 +3,7 @@
 //! After an attempt there are two trees, the one it began from and the one it left. Where it changed anything on the
 //! *test side*, the checks run once more, with the test side as it was before: whatever was done to the tests can
 //! then make no difference. `sides` decides which changed files are on that side, `packages`
-//! knows packages of helpers, `manifest` separates the two sides within a manifest, `renames` follows what the attempt renamed, and `outcome` draws the conclusion from the second run.
+//! knows packages of helpers, `products` what only looks like one, `manifest` separates the two sides within a manifest, `renames` follows what the attempt renamed, and `outcome` draws the conclusion from the second run.
 
 mod config_files;
 mod definitions;
@@ -13,6 +13,7 @@ mod manifest;
 mod namesakes;
 mod outcome;
 mod packages;
+mod products;
 mod references;
 mod renames;
 mod scripts;

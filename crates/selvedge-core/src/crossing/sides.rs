@@ -11,6 +11,7 @@ use super::config_files::side_of_config;
 use super::manifest::{self, MergeResult};
 use super::namesakes::modules_of;
 use super::packages::{TestPackages, is_package_manifest};
+use super::products::names_a_project;
 use super::references::{References, Target, folder_of, name_of, stem_of};
 use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of, words_of};
 use crate::model::Step;
@@ -83,6 +84,7 @@ pub fn may_refer(steps: &[Step]) -> impl Fn(&str) -> bool {
     move |path| {
         Language::of(path).is_some()
             || is_package_manifest(path)
+            || names_a_project(path)
             || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
     }
 }
@@ -172,7 +174,7 @@ static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
     r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.env(?:\.[\w.-]+)?$|(?:^|/)\.envrc$",
     r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)META-INF/services/|(?:^|/)\.(?:irb|pry)rc$",
-    r"|(?:^|/)(?:pluggy|_pytest|pytest)(?:\.py|/)|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
+    r"|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
 /// Which files tools of the next pattern leave out.
@@ -370,7 +372,7 @@ impl<'a> BaseProject<'a> {
         let sources = self
             .base
             .iter()
-            .filter(|(path, _)| !is_package_manifest(path))
+            .filter(|(path, _)| !is_package_manifest(path) && !names_a_project(path))
             .filter_map(|(path, bytes)| Some((path, bytes.as_ref()?)));
         let naming = sources.filter(|(_, bytes)| search.is_match(bytes.as_slice()));
         naming
@@ -384,7 +386,8 @@ impl<'a> BaseProject<'a> {
     /// Whether a file that no test framework marks helps tests and nothing else.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.users.get(path).copied().unwrap_or_default();
-        users.tests && !users.work && self.looks_like_helper(path)
+        let is_named = || HELPER_NAME.is_match(path) || self.has_other_code(path);
+        users.tests && !users.work && self.looks_like_helper(path) && is_named()
     }
 
     /// By its name and its content.
@@ -442,7 +445,7 @@ impl<'a> BaseProject<'a> {
 
     fn side(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
         let path = change.path;
-        if AUTOLOADED.is_match(path) {
+        if AUTOLOADED.is_match(path) || self.belongs_to_a_runner(path) {
             return Side::Test;
         }
         if let Some(side) = side_of_config(path) {

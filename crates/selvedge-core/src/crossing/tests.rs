@@ -63,6 +63,41 @@ fn data_of_an_unchanged_helper_is_on_the_test_side() {
 }
 
 #[test]
+fn modules_of_a_runner_are_the_work_side_of_the_project_that_makes_them() {
+    let base = |manifest| {
+        [
+            ("pyproject.toml", manifest),
+            ("src/pluggy/__init__.py", "def hook(): return 1\n"),
+            ("tests/test_hook.py", "from pluggy import hook\n"),
+        ]
+    };
+    let after = [("src/pluggy/__init__.py", "def hook(): return 2\n")];
+    let own = base("[project]\nname = \"pluggy\"\n");
+    assert!(sides("pytest", &own, &after).is_empty());
+    let copied = base("[project]\nname = \"plugins\"\n");
+    let test = [("src/pluggy/__init__.py".to_owned(), Side::Test)];
+    assert_eq!(sides("pytest", &copied, &after), test);
+}
+
+#[test]
+fn a_module_that_is_alone_is_no_helper() {
+    let alone = [
+        ("setup.py", "from setuptools import setup\n"),
+        (
+            "calc.py",
+            "def half(n):\n    assert n % 2 == 0\n    return n\n",
+        ),
+        ("tests/test_calc.py", "from calc import half\n"),
+    ];
+    let after = [("calc.py", "def half(n):\n    return n // 2\n")];
+    assert!(sides("pytest", &alone, &after).is_empty());
+    let mut with_code = alone.to_vec();
+    with_code.push(("shop.py", "def price(): return 1\n"));
+    let test = [("calc.py".to_owned(), Side::Test)];
+    assert_eq!(sides("pytest", &with_code, &after), test);
+}
+
+#[test]
 fn a_module_of_another_package_takes_no_name() {
     let base = [
         ("shop/__init__.py", "\n"),

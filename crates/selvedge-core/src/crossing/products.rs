@@ -1,0 +1,60 @@
+//! What a project itself is made of, although it looks like what tests are made of.
+
+use super::config_files::side_of_config;
+use super::references::{folder_of, name_of};
+use super::sides::BaseProject;
+use crate::guard::{Language, Pattern};
+
+/// Modules of runners, which these load from whatever folder comes first.
+static RUNNERS: Pattern = Pattern::new(r"(?:^|/)_?(pluggy|pytest)(?:\.py|/)");
+/// Where a Python project has its name, beside `setup.py`.
+const MANIFESTS: [&str; 2] = ["pyproject.toml", "setup.cfg"];
+/// Code that builds, describes or measures a project.
+static AROUND_A_PROJECT: Pattern = Pattern::new(
+    r"(?:^|/)(?:setup|ez_setup|noxfile|conf|tasks)\.py$|(?:^|/)(?:docs?|examples?|bench(?:es|marks?)?|scripts?)/",
+);
+
+/// Whether a file without code has the project's name.
+pub(super) fn names_a_project(path: &str) -> bool {
+    MANIFESTS.contains(&name_of(path))
+}
+
+impl BaseProject<'_> {
+    /// Whether a file is found as a module of the test runner, but in the project that makes this module.
+    pub(super) fn belongs_to_a_runner(&self, path: &str) -> bool {
+        let found = RUNNERS.regex().and_then(|regex| regex.captures(path));
+        let runner = found.as_ref().and_then(|found| found.get(1));
+        runner.is_some_and(|runner| !self.is_named(path, runner.as_str()))
+    }
+
+    /// Whether a manifest beside a file or above it has the project's name so.
+    fn is_named(&self, path: &str, name: &str) -> bool {
+        let is_above = |manifest: &str| {
+            let rest = path.strip_prefix(folder_of(manifest));
+            folder_of(manifest).is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let manifests = self.base.keys().filter(|manifest| {
+            (names_a_project(manifest) || name_of(manifest) == "setup.py") && is_above(manifest)
+        });
+        let mut lines = manifests
+            .filter_map(|manifest| self.text(manifest))
+            .flat_map(str::lines);
+        lines.any(|line| {
+            let value = line.trim_start().strip_prefix("name");
+            let value = value.and_then(|rest| rest.trim_start().strip_prefix('='));
+            value.is_some_and(|it| it.trim_matches([' ', '\t', '"', '\'', ',']) == name)
+        })
+    }
+
+    /// Whether there is code of the work side beside a module. One that is alone is what the tests test, and no
+    /// helper of theirs, whatever it asserts.
+    pub(super) fn has_other_code(&self, path: &str) -> bool {
+        self.base.keys().any(|other| {
+            other != path
+                && Language::of(other) == Language::of(path)
+                && !self.tests.contains(other.as_str())
+                && side_of_config(other).is_none()
+                && !AROUND_A_PROJECT.is_match(other)
+        })
+    }
+}
