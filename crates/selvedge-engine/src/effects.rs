@@ -495,6 +495,7 @@ async fn compose_base(
         trees: &trees,
         test_base: Some(test_base),
         allow: &run.spec.allow,
+        expected: &run.spec.expect_test_changes,
     };
     let files = crossed.find_files(run.spec.steps()).await?;
     crossed

@@ -23,7 +23,10 @@ mod yaml;
 
 pub use doubt::doubt;
 pub use language::{Language, language_of};
-pub use split::{SplitTests, split_tests};
+pub use split::{
+    MovedExamples, MovedTests, SourceVersions, SplitTests, find_moved_tests, split_tests,
+    with_attempts_tests,
+};
 
 use std::borrow::Cow;
 

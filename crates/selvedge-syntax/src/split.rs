@@ -4,10 +4,16 @@
 //! documentation. They are found in the stream of tokens, without parsing expressions, so that no macro and no depth
 //! of nesting matters.
 
-use std::collections::BTreeMap;
+mod moved;
+mod selected;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
+
+pub use moved::{MovedExamples, MovedTests, SourceVersions, find_moved_tests};
+pub use selected::with_attempts_tests;
 
 use crate::docstrings;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -29,14 +35,20 @@ pub enum SplitTests {
 }
 
 /// Gives the source `after` the tests of `before`. Rust keeps tests in its sources, and Python examples that run.
-pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> SplitTests {
+/// `moved` are examples of items that were in other files before.
+pub fn split_tests(
+    path: &str,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    moved: &MovedExamples,
+) -> SplitTests {
     let ending = Path::new(path).extension().and_then(OsStr::to_str);
     let Some((after, ending)) = after.zip(ending) else {
         return SplitTests::Same;
     };
     let before = before.unwrap_or_default();
     let merged = match ending {
-        "rs" => merge(before, after),
+        "rs" => merge(before, after, moved),
         "py" => match text(before).zip(text(after)) {
             Some((before, after)) => docstrings::merge(before, after),
             None => return SplitTests::Same,
@@ -52,7 +64,7 @@ pub fn split_tests(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> S
     }
 }
 
-fn merge(before: &[u8], after: &[u8]) -> Option<String> {
+fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
     let (before, after) = (text(before)?, text(after)?);
     let old = Source::read(before)?;
     let new = Source::read(after)?;
@@ -87,12 +99,16 @@ fn merge(before: &[u8], after: &[u8]) -> Option<String> {
         return None;
     }
     for (item, example) in &new.examples {
-        let original = old.examples.get(item);
-        if original.is_some_and(|original| original.text == example.text) {
+        let original = match old.examples.get(item) {
+            Some(original) => Some(original.text.as_str()),
+            None if old.items.contains(item) => None,
+            None => moved.of(item),
+        };
+        if original.is_some_and(|original| original == example.text) {
             continue;
         }
         // An example of an item that is new, or that had none, is a test that was added.
-        let text = original.map_or_else(String::new, |original| original.text.clone());
+        let text = original.unwrap_or_default().to_owned();
         edits.push((example.range.clone(), text));
     }
     let merged = apply(after, edits)?;
@@ -129,6 +145,8 @@ fn apply(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
 struct Source {
     /// By the path of the module within the file.
     modules: BTreeMap<String, Module>,
+    /// The paths of all items that are not tests.
+    items: BTreeSet<String>,
     /// Documentation that holds examples, by the path of its item.
     examples: BTreeMap<String, Example>,
 }
@@ -202,6 +220,7 @@ impl Source {
                 continue;
             }
             let name = format!("{path}::{}", item.name);
+            self.items.insert(name.clone());
             if let Some(range) = item.docs {
                 let docs = text.get(range.clone())?;
                 if docs.contains("```") {
@@ -388,6 +407,7 @@ mod tests {
             "src/lib.rs",
             Some(before.as_bytes()),
             Some(after.as_bytes()),
+            &MovedExamples::default(),
         ) {
             SplitTests::Same => "same".to_owned(),
             SplitTests::Unreadable => "unreadable".to_owned(),

@@ -8,21 +8,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
-    BaseFiles, CrossedFile, CrossedRuns, CrossingContext, ExpectedChanges, MergeResult, NextRun,
-    RenamedOriginals, Replacement, Side, all_expected, conclude, find_crossed_files, may_refer,
-    next_run, rename_originals, scripts_among,
+    BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, RenamedOriginals, Replacement,
+    Side, all_expected, conclude, may_refer, next_run, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse;
 use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, Step, TreeId};
 use selvedge_core::words::counted;
-use selvedge_syntax::{SplitTests, split_tests};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::forget_bytecode;
 use super::installed::Installed;
 use super::known::mark_touched;
 use super::look::{Numbered, Place};
+use super::originals::Changes;
 use super::reruns::Reruns;
 use super::tier1::records;
 use super::trees::{Trees, blocking, settle, stored};
@@ -216,6 +215,8 @@ pub(crate) struct CrossedTrees<'a> {
     pub(crate) test_base: Option<&'a TreeId>,
     /// Globs of files that the task may change: scripts of checks that were added since `test_base` count if one fits.
     pub(crate) allow: &'a [String],
+    /// Changes of tests that the task asks for.
+    pub(crate) expected: &'a [String],
 }
 
 impl CrossedTrees<'_> {
@@ -234,7 +235,7 @@ impl CrossedTrees<'_> {
     ) -> Result<(Vec<CrossedFile>, Option<RenamedOriginals>), CheckAborted> {
         let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
         let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
-        let allow = self.allow.to_vec();
+        let (allow, expected) = (self.allow.to_vec(), self.expected.to_vec());
         let find = move |workspace: &Workspace| {
             let (start, judged) = (stored(&start)?, stored(&judged)?);
             let refers = may_refer(&steps);
@@ -271,14 +272,19 @@ impl CrossedTrees<'_> {
                 .map(|(path, bytes)| (name(&path), bytes))
                 .collect();
             let installed = Installed::around(workspace.dir(), &base);
-            let context = CrossingContext {
+            let found = Changes {
+                base: &base,
+                files: &changes,
+                steps: &steps,
+                expected: &ExpectedChanges::new(&expected),
                 is_installed: &|path| installed.has_module_of(path),
-                split: &split,
             };
-            let mut files = find_crossed_files(&base, &changes, &steps, &context);
-            files.retain(|file| !added_scripts.contains(&file.path));
-            files.extend(added_scripts.into_iter().map(CrossedFile::removed));
-            let renamed = rename_originals(&base, &changes, &files);
+            let (mut files, mut renamed) = found.find_originals();
+            let renamed_files = renamed.as_mut().map(|renamed| &mut renamed.files);
+            for files in [Some(&mut files), renamed_files].into_iter().flatten() {
+                files.retain(|file| !added_scripts.contains(&file.path));
+                files.extend(added_scripts.iter().cloned().map(CrossedFile::removed));
+            }
             Ok((files, renamed))
         };
         blocking(&self.trees.workspace, "cannot compare the trees", find).await
@@ -337,15 +343,6 @@ impl CrossedTrees<'_> {
             return Err(CheckAborted::Infrastructure(error));
         }
         Ok(TreeId::new(crossed.as_str()))
-    }
-}
-
-/// The attempt's version of a source with the original tests in it.
-fn split(change: &ChangedFile<'_>) -> MergeResult {
-    match split_tests(change.path, change.before, change.after) {
-        SplitTests::Same => MergeResult::Same,
-        SplitTests::Merged(bytes) => MergeResult::Merged(bytes),
-        SplitTests::Unreadable => MergeResult::Unreadable,
     }
 }
 

@@ -11,6 +11,7 @@ mod installed;
 mod judge;
 mod known;
 mod look;
+mod originals;
 mod remembered;
 mod reruns;
 mod setup;

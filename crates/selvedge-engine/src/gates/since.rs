@@ -121,6 +121,7 @@ impl Since {
                 trees: &room,
                 test_base: None,
                 allow: &[],
+                expected: expect_test_changes,
             },
             place: &self.place(outputs, supervisor),
             steps,

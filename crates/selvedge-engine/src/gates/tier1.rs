@@ -366,6 +366,7 @@ impl Verification {
             trees,
             test_base: self.test_base.as_ref(),
             allow: &self.allow,
+            expected: &self.expect_test_changes,
         }
     }
 

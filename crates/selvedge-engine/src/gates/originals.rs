@@ -1,0 +1,92 @@
+//! The originals that replace changed files: in Rust with those tests that moved with their code, and without those whose
+//! changes the task expects.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::crossing::{
+    BaseFiles, CrossedFile, CrossingContext, ExpectedChanges, MergeResult, RenamedOriginals,
+    Replacement, Side, find_crossed_files, rename_originals,
+};
+use selvedge_core::guard::ChangedFile;
+use selvedge_core::model::Step;
+use selvedge_syntax::{
+    MovedExamples, SourceVersions, SplitTests, find_moved_tests, split_tests, with_attempts_tests,
+};
+
+/// The changed files of a project, and what it was before.
+pub(super) struct Changes<'a> {
+    pub(super) base: &'a BaseFiles,
+    pub(super) files: &'a [ChangedFile<'a>],
+    pub(super) steps: &'a [Step],
+    pub(super) expected: &'a ExpectedChanges<'a>,
+    /// Whether the module that an added file defines is there already.
+    pub(super) is_installed: &'a dyn Fn(&str) -> bool,
+}
+
+impl Changes<'_> {
+    /// The changed files that are not on the work side alone, and the same with what the attempt renamed or moved.
+    pub(super) fn find_originals(&self) -> (Vec<CrossedFile>, Option<RenamedOriginals>) {
+        let versions: Vec<SourceVersions<'_>> = self
+            .files
+            .iter()
+            .map(|change| SourceVersions {
+                path: change.path,
+                before: change.before,
+                after: change.after,
+            })
+            .collect();
+        let examples = MovedExamples::find(versions.iter().copied());
+        let is_expected = |id: &str| self.expected.has_test(id);
+        let changes = self.files.iter();
+        let mut texts: BTreeMap<String, Vec<u8>> = changes
+            .filter_map(|change| {
+                let before = change.before?;
+                let text = with_attempts_tests(change.path, before, change.after, &is_expected);
+                Some((change.path.to_owned(), text?))
+            })
+            .collect();
+        let files = self.cross(&texts, &examples);
+        let renamed = rename_originals(self.base, self.files, &files);
+        let moved = find_moved_tests(&versions);
+        if moved.originals.is_empty() {
+            return (files, renamed);
+        }
+        texts.extend(moved.originals);
+        let with_moved = self.cross(&texts, &examples);
+        let mut renamed =
+            rename_originals(self.base, self.files, &with_moved).unwrap_or(RenamedOriginals {
+                names: Vec::new(),
+                files: with_moved,
+            });
+        renamed.names.extend(moved.names);
+        (files, Some(renamed))
+    }
+
+    /// The files to replace, where `texts` stand for the originals of some.
+    fn cross(
+        &self,
+        texts: &BTreeMap<String, Vec<u8>>,
+        examples: &MovedExamples,
+    ) -> Vec<CrossedFile> {
+        let split = |change: &ChangedFile<'_>| {
+            let text = texts.get(change.path).map(Vec::as_slice);
+            match split_tests(change.path, text.or(change.before), change.after, examples) {
+                SplitTests::Same => MergeResult::Same,
+                SplitTests::Merged(bytes) => MergeResult::Merged(bytes),
+                SplitTests::Unreadable => MergeResult::Unreadable,
+            }
+        };
+        let context = CrossingContext {
+            is_installed: self.is_installed,
+            split: &split,
+        };
+        let mut files = find_crossed_files(self.base, self.files, self.steps, &context);
+        for file in files.iter_mut().filter(|file| file.side == Side::Test) {
+            let text = texts.get(&file.path);
+            if let Some(text) = text.filter(|_| file.replacement == Replacement::Base) {
+                file.replacement = Replacement::Merged(text.clone());
+            }
+        }
+        files
+    }
+}
