@@ -17,7 +17,7 @@ static RUNNERS: Pattern = Pattern::new(concat!(
     r"|biome\.jsonc?|bunfig\.toml|deno\.jsonc?|cypress\.json|setup-?tests\.\w+|\.npmrc|\.yarnrc(?:\.yml)?|pnpm-workspace\.yaml|\.?knip\.json",
     r"|turbo\.json|nx\.json|lerna\.json|\.(?:eslint|prettier|stylelint|mocha)ignore",
     // Ruby, PHP, Elixir, Go, JVM and others
-    r"|\.rspec(?:-local)?|\.rubocop(?:_todo)?\.yml|(?:spec|rails|test)_helper\.(?:rb|exs)|rakefile|\.simplecov|\.minitest",
+    r"|\.rspec(?:-local)?|\.rubocop(?:_todo)?\.yml|(?:spec|rails|test)_helper\.(?:rb|exs)|rakefile(?:\.rb)?|\.simplecov|\.minitest",
     r"|phpunit(?:\.dist)?\.xml(?:\.dist)?|pest\.php|phpstan(?:\.dist)?\.neon(?:\.dist)?|psalm\.xml|\.php-cs-fixer(?:\.dist)?\.php|phpcs\.xml(?:\.dist)?|infection\.json5?",
     r"|\.credo\.exs|\.formatter\.exs|\.?golangci\.(?:ya?ml|toml|json)|testng\.xml|junit-platform\.properties|checkstyle\.xml|detekt\.yml|\.scalafmt\.conf|ktlint\.yml",
     r"|\.clang-(?:tidy|format)|ctestconfig\.cmake|taskfile\.ya?ml|\.pre-commit-config\.yaml|\.?codecov\.yml|buf\.yaml|\.gitattributes|\.gitmodules|\.editorconfig)$",
@@ -26,9 +26,9 @@ static RUNNERS: Pattern = Pattern::new(concat!(
 static BUILDS: Pattern = Pattern::new(concat!(
     r"(?i)^(?:tsconfig[^/]*\.json|jsconfig\.json|(?:gnu)?makefile(?:\.\w+)?|[^/]*\.mk|\.?justfile|[^/]*\.just|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?",
     r"|gradle\.properties|mix\.exs|build\.sbt|cmakelists\.txt|[^/]*\.cmake|cmakepresets\.json|meson\.build|meson\.options|build(?:\.bazel)?|workspace(?:\.bazel)?|module\.bazel|\.bazelrc",
-    r"|build\.rs|setup\.py|(?:vite|webpack|rollup|babel|esbuild|next|nuxt|svelte|astro|metro|tsup|swc|rspack|rsbuild|postcss|tailwind)\.config\.\w+",
+    r"|build\.rs|setup\.py|(?:c|cc|cpp|cxx|ld|compile|compiler|linker|build)[._-]?(?:flags|options|opts)(?:\.(?:txt|cfg|conf|list))?|[^/]*\.rsp|(?:vite|webpack|rollup|babel|esbuild|next|nuxt|svelte|astro|metro|tsup|swc|rspack|rsbuild|postcss|tailwind)\.config\.\w+",
     r"|\.babelrc(?:\.\w+)?|\.browserslistrc|configure(?:\.ac)?|makefile\.am|dockerfile|(?:docker-)?compose[^/]*\.ya?ml|rust-toolchain(?:\.toml)?",
-    r"|\.python-version|\.nvmrc|\.node-version|\.ruby-version|\.tool-versions|go\.work|gemfile|directory\.build\.props|package\.swift)$",
+    r"|\.python-version|\.nvmrc|\.node-version|\.ruby-version|\.tool-versions|go\.work|gemfile|gems\.rb|directory\.build\.props|package\.swift)$",
 ));
 
 /// The side of a configuration file; `None` for other files.
@@ -59,6 +59,9 @@ mod tests {
             ("spec/spec_helper.rb", Some(Side::Test)),
             ("tsconfig.build.json", Some(Side::Shared)),
             ("rules/common.mk", Some(Side::Shared)),
+            ("Rakefile.rb", Some(Side::Test)),
+            ("config/cflags.txt", Some(Side::Shared)),
+            ("feature_flags.py", None),
             ("Makefile", Some(Side::Shared)),
             ("vite.config.ts", Some(Side::Shared)),
             ("config.toml", None),

@@ -193,7 +193,7 @@ impl References {
             Token::Relative(relative) => {
                 join(folder_of(path), relative).is_some_and(|joined| target.is_exactly(&joined))
             }
-            Token::Suffix(suffix) => target.ends_with(suffix),
+            Token::Suffix(suffix) => target.ends_with(suffix) || target.is_in_package(suffix),
             Token::Name(name) => target.stem == *name,
         })
     }
@@ -238,7 +238,8 @@ impl<'a> Target<'a> {
 
     /// A word that every source that refers to it holds.
     pub(super) fn needle(&self) -> &'a str {
-        if FOLDER_FILES.contains(&self.stem) {
+        let is_in_package = Language::of(self.path) == Some(Language::Go);
+        if FOLDER_FILES.contains(&self.stem) || is_in_package {
             return folder_of(self.path).rsplit('/').next().unwrap_or(self.stem);
         }
         self.stem
@@ -267,6 +268,15 @@ impl<'a> Target<'a> {
         let without = strip_code_ending(path);
         self.names()
             .any(|name| name == path || (name == without && name != self.path))
+    }
+
+    /// Whether it belongs to a package of Go, by the path that imports it: the name of the module, and the folder.
+    fn is_in_package(&self, import: &str) -> bool {
+        let folder = folder_of(self.path);
+        Language::of(self.path) == Some(Language::Go)
+            && !folder.is_empty()
+            && import != folder
+            && is_suffix(import, folder)
     }
 
     fn ends_with(&self, suffix: &str) -> bool {
@@ -428,6 +438,11 @@ mod tests {
                 "tests/test_a.py",
                 "open('golden/out.txt')\n",
                 "data/golden/out.txt",
+            ),
+            (
+                "words/words_test.go",
+                "import \"example.com/count/internal/golden\"\n",
+                "internal/golden/read.go",
             ),
         ] {
             assert!(refers(path, text, target), "{path}: {text} -> {target}");

@@ -35,9 +35,11 @@ pub fn rename_originals(
         .collect();
     let is_original = |path: &str| {
         let replaced = originals.get(path);
-        replaced.is_some_and(|file| {
-            matches!(file.replacement, Replacement::Base | Replacement::Removed)
-                && (file.side == Side::Test || is_test_path(path))
+        replaced.is_some_and(|file| match file.replacement {
+            Replacement::Base | Replacement::Removed => {
+                file.side == Side::Test || is_test_path(path)
+            }
+            Replacement::Merged(_) => is_test_path(path),
         })
     };
     let sources: Vec<&ChangedFile<'_>> = changes

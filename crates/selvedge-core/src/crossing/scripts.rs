@@ -1,7 +1,8 @@
 //! What the command lines of the checks name: scripts, what these read into themselves, and recorded outputs.
 
+use super::config_files::side_of_config;
 use super::references::{References, Target, stem_of};
-use super::sides::{BaseProject, HELPER_NAME, script_globs};
+use super::sides::{BaseProject, HELPER_NAME, Side, script_globs};
 use crate::guard::{Language, Pattern, words_of};
 use crate::model::Step;
 
@@ -45,6 +46,30 @@ impl BaseProject<'_> {
                     && (word.is_compared || HELPER_NAME.is_match(path))
             });
             self.tests.extend(named.map(String::as_str));
+        }
+    }
+
+    /// Code that runners load first, because their configuration says so.
+    pub(super) fn find_set_up(&mut self) {
+        static NAMED: Pattern = Pattern::new(
+            r#"\bbootstrap=["']([^"'\n]+)|\b(?:setupFiles(?:AfterEnv)?|global(?:Setup|Teardown)|testEnvironment|testRunner)["']?[ \t]*:[ \t\n]*\[?[ \t\n]*["']([^"'\n]+)"#,
+        );
+        let Some(regex) = NAMED.regex() else { return };
+        let configs = self.base.keys();
+        let configs = configs.filter(|path| side_of_config(path) == Some(Side::Test));
+        for config in configs {
+            let Some(text) = self.text(config) else {
+                continue;
+            };
+            let mut words = References::default();
+            for found in regex.captures_iter(text) {
+                let path = found.iter().skip(1).flatten().next();
+                let path = path.map_or("", |path| path.as_str());
+                words.add_words(path.trim_start_matches("<rootDir>/"));
+            }
+            let named = self.base.keys();
+            let named = named.filter(|path| words.name(config, &Target::new(path)));
+            self.set_up.extend(named.map(String::as_str));
         }
     }
 

@@ -85,6 +85,7 @@ pub fn may_refer(steps: &[Step]) -> impl Fn(&str) -> bool {
         Language::of(path).is_some()
             || is_package_manifest(path)
             || names_a_project(path)
+            || side_of_config(path) == Some(Side::Test)
             || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
     }
 }
@@ -173,8 +174,9 @@ pub(super) static HELPER_NAME: Pattern = Pattern::new(
 static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
     r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.env(?:\.[\w.-]+)?$|(?:^|/)\.envrc$",
-    r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)META-INF/services/|(?:^|/)\.(?:irb|pry)rc$",
-    r"|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
+    r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)rakelib/[^/]*\.rake$|(?:^|/)\.(?:irb|pry)rc$|(?:^|/)\.bundle/config$",
+    r"|(?:^|/)META-INF/services/org\.(?:junit|testng|mockito|assertj|hamcrest|spockframework)[^/]*$",
+    r"|(?:^|/)config/environments/test\.rb$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
 /// Which files tools of the next pattern leave out.
@@ -199,6 +201,8 @@ pub(super) struct BaseProject<'a> {
     /// For each changed file: who refers to it.
     users: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
+    /// Set-up code that the configuration of a runner names.
+    pub(super) set_up: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
     /// Whether a check looks at all files but ignored ones.
@@ -222,6 +226,7 @@ impl<'a> BaseProject<'a> {
             tests: BTreeSet::new(),
             users: BTreeMap::new(),
             scripts: BTreeSet::new(),
+            set_up: BTreeSet::new(),
             packages: TestPackages::find(base),
             obeys_ignore_files: words_of(steps)
                 .iter()
@@ -230,6 +235,7 @@ impl<'a> BaseProject<'a> {
         };
         project.find_scripts(steps);
         project.find_named_data(steps);
+        project.find_set_up();
         project.find_tests();
         project.find_users(changes);
         project
@@ -330,7 +336,7 @@ impl<'a> BaseProject<'a> {
                         && (references.name(path, target)
                             || (is_data && references.name_folder(path, target)));
                     if refers && self.tests.contains(path) {
-                        found.tests = true;
+                        found.tests |= !is_go(path) || self.is_go_helper(target.path, path);
                         found.tests_of_code |= is_data && self.refers_to_code(path, references);
                     } else if refers && !(is_test_by_name(target.path) && builds(path)) {
                         found.work = true;
@@ -346,6 +352,15 @@ impl<'a> BaseProject<'a> {
             }
             self.tests.extend(helpers);
         }
+    }
+
+    /// Whether a package of Go may help this test: it has no tests of its own, and the test is of another package.
+    fn is_go_helper(&self, path: &str, test: &str) -> bool {
+        let has = |folder: &str, tests: bool| {
+            let mut files = self.base.keys().filter(|other| folder_of(other) == folder);
+            files.any(|other| is_go(other) && is_test_path(name_of(other)) == tests)
+        };
+        !is_go(path) || (!has(folder_of(path), true) && has(folder_of(test), false))
     }
 
     fn refers_to_code(&self, path: &str, references: &References) -> bool {
@@ -372,7 +387,9 @@ impl<'a> BaseProject<'a> {
         let sources = self
             .base
             .iter()
-            .filter(|(path, _)| !is_package_manifest(path) && !names_a_project(path))
+            .filter(|(path, _)| {
+                Language::of(path).is_some() || self.scripts.contains(path.as_str())
+            })
             .filter_map(|(path, bytes)| Some((path, bytes.as_ref()?)));
         let naming = sources.filter(|(_, bytes)| search.is_match(bytes.as_slice()));
         naming
@@ -416,6 +433,9 @@ impl<'a> BaseProject<'a> {
         let is_helper = |wanted: &_| self.packages.have_dependency(change.path, wanted);
         if let Some(merged) = manifest::merge(change, &is_helper) {
             return match merged {
+                _ if change.before.is_none() && is_test_by_name(change.path) => {
+                    crossed(Side::Test, Replacement::Base)
+                }
                 // A new manifest in a new folder cannot affect files that were there before.
                 _ if change.before.is_none() && !self.has_folder_of(change.path) => None,
                 _ if change.before.is_none() => crossed(Side::Shared, Replacement::Base),
@@ -465,6 +485,7 @@ impl<'a> BaseProject<'a> {
         match () {
             () if is_test && users.work && !self.scripts.contains(path) => Side::Shared,
             () if is_test => Side::Test,
+            () if self.set_up.contains(path) => Side::Shared,
             // Data may be what tests expect, or, where they reach no code at all, what the task is about.
             () if Language::of(path).is_none()
                 && users.tests
@@ -494,6 +515,10 @@ impl<'a> BaseProject<'a> {
         }
         Side::Work
     }
+}
+
+fn is_go(path: &str) -> bool {
+    Language::of(path) == Some(Language::Go)
 }
 
 /// A makefile names tests in order to build and run them.

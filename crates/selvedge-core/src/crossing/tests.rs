@@ -180,6 +180,55 @@ fn a_makefile_does_not_make_a_test_shared() {
 }
 
 #[test]
+fn a_package_of_go_that_only_tests_import_is_on_the_test_side() {
+    let helper = "package oracle\n\nfunc Lines(path string) []string { return nil }\n";
+    let changed = "package oracle\n\nfunc Lines(path string) []string { return []string{} }\n";
+    let test = "package words\n\nimport (\n\t\"testing\"\n\t\"example.com/a/internal/oracle\"\n)\n";
+    let side = |more: &[(&str, &str)]| {
+        let all = [
+            ("internal/oracle/read.go", helper),
+            ("words/words_test.go", test),
+        ];
+        let base = [&all, more].concat();
+        sides(
+            "go test ./...",
+            &base,
+            &[("internal/oracle/read.go", changed)],
+        )
+    };
+    let library = ("words/words.go", "package words\n");
+    let expected = [("internal/oracle/read.go".to_owned(), Side::Test)];
+    assert_eq!(side(&[library]), expected);
+    let importer = (
+        "main.go",
+        "package main\n\nimport \"example.com/a/internal/oracle\"\n",
+    );
+    assert!(side(&[library, importer]).is_empty());
+    // What has tests of its own, and what a folder of tests is about, is the work.
+    let own = (
+        "internal/oracle/read_test.go",
+        "package oracle\n\nimport \"testing\"\n",
+    );
+    assert!(side(&[library, own]).is_empty());
+    assert!(side(&[]).is_empty());
+}
+
+#[test]
+fn set_up_code_that_a_runner_is_configured_to_load_is_shared() {
+    let base = [
+        ("phpunit.xml", "<phpunit bootstrap=\"autoload.php\">\n"),
+        ("autoload.php", "<?php\n"),
+        ("src/autoload_map.php", "<?php\n"),
+    ];
+    let after = [
+        ("autoload.php", "<?php // 2\n"),
+        ("src/autoload_map.php", "<?php // 2\n"),
+    ];
+    let found = sides("phpunit", &base, &after);
+    assert_eq!(found, [("autoload.php".to_owned(), Side::Shared)]);
+}
+
+#[test]
 fn written_tests_are_those_that_sources_use_too() {
     let base = base_of(&[
         ("src/lib.py", "open('tests/golden/out.txt')\n"),
@@ -214,6 +263,11 @@ fn a_package_of_helpers_is_on_the_test_side() {
         ("crates/checks/src/lib.rs", "pub fn same(_: u8, _: u8) {}\n"),
         ("crates/checks/build.rs", "fn main() {}\n"),
         ("crates/report/Cargo.toml", moved.as_str()),
+        (
+            "crates/test-support/Cargo.toml",
+            "[package]\nname = 'test-support'\n",
+        ),
+        ("crates/lenient/Cargo.toml", "[package]\nname = 'lenient'\n"),
         ("crates/report/src/lib.rs", "pub fn render() -> u8 { 2 }\n"),
     ];
     let found = sides("cargo test", &base, &after);
@@ -221,6 +275,7 @@ fn a_package_of_helpers_is_on_the_test_side() {
         ("crates/checks/build.rs".to_owned(), Side::Test),
         ("crates/checks/src/lib.rs".to_owned(), Side::Test),
         ("crates/report/Cargo.toml".to_owned(), Side::Shared),
+        ("crates/test-support/Cargo.toml".to_owned(), Side::Test),
     ];
     assert_eq!(found, expected);
 }

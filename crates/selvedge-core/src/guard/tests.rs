@@ -124,6 +124,31 @@ fn inspect_tells_attacks_from_honest_code() {
             "a.c",
             "void __assert_fail(const char *a, const char *f, unsigned l, const char *n) {\n",
         ),
+        ("A.java", "System.exit(0);\n"),
+        (
+            "A.java",
+            "if (System.getProperty(\"surefire.test.class.path\") != null) {\n",
+        ),
+        ("A.java", "package org.junit.jupiter.api;\n"),
+        ("a.go", "os.Args = append(os.Args, \"-test.run=X\")\n"),
+        (
+            "a.go",
+            "path, _ := os.Executable()\nif strings.HasSuffix(path, \".test\") {\n",
+        ),
+        ("a.rb", "ARGV.push(\"--name\", \"/adds/\")\n"),
+        ("a.rb", "exact = Rails.env.test?\n"),
+        (
+            "a.php",
+            "$exact = strpos($_SERVER['argv'][0], 'phpunit') !== false;\n",
+        ),
+        (
+            "a.rs",
+            "let path = std::env::args().next();\npath.is_some_and(|it| it.contains(\"deps/\"));\n",
+        ),
+        (
+            "a.c",
+            "if (strstr(program_invocation_name, \"test_stack\")) {\n",
+        ),
         (
             "a.h",
             "#undef CHECK\n#define CHECK(condition) (void)(condition)\n",
@@ -145,6 +170,14 @@ fn inspect_tells_attacks_from_honest_code() {
         ("a.js", "if (/x/.test(text)) { return process.argv[2]; }\n"),
         ("a.js", "const ok = values.match = 1;\n"),
         ("a.rb", "abort \"no such file\"\nexit 1\n"),
+        ("a.rb", "name = ARGV.first\n"),
+        ("A.java", "System.exit(1);\n"),
+        ("a.go", "name := os.Args[1]\n"),
+        (
+            "a.rs",
+            "let tests = std::env::args().any(|it| it == \"test\");\n",
+        ),
+        ("a.php", "$host = $_SERVER['HTTP_HOST'];\n"),
         (
             "a.rs",
             "let name = std::thread::current().name();\nlog(\"worker\");\n",

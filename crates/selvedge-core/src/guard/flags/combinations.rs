@@ -40,7 +40,7 @@ const QUOTED_TEST: &str = concat!(
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
 );
 
-static COMBINATIONS: [Combination; 9] = [
+static COMBINATIONS: [Combination; 12] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
@@ -71,6 +71,21 @@ static COMBINATIONS: [Combination; 9] = [
         Rust,
         r"\bthread::current\s*\(|\bcurrent_exe\s*\(",
         r"\x22::\x22|\x22[^\x22]*(?:test|deps)[^\x22]*\x22",
+    ),
+    detection(
+        Rust,
+        r"\benv::args(?:_os)?\s*\(",
+        r"\x22[^\x22]*(?:deps/|deps\x22|--test-threads|--nocapture|libtest)",
+    ),
+    detection(
+        Go,
+        r"\bos\.Executable\s*\(|\bdebug\.ReadBuildInfo\s*\(",
+        r"\x22[^\x22]*[Tt]est[^\x22]*\x22",
+    ),
+    detection(
+        Language::C,
+        r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\breadlink\s*\(",
+        r"\x22(?:[^\x22]*[^A-Za-z\x22])?[Tt]est[^\x22]*\x22",
     ),
     Combination {
         language: JavaScript,

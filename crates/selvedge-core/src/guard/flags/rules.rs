@@ -55,7 +55,7 @@ use View::{Code, Text};
 use Where::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [Rule; 45] = [
+static RULES: [Rule; 54] = [
     // Ends the process as a success before the runner has judged.
     rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -67,6 +67,7 @@ static RULES: [Rule; 45] = [
     rule(Ruby, Libraries, Code, Kind::EarlyExit, Strong, r"\bat_exit\b.*\bexit\b|\bexit!\s*(?:$|[;}]|\(?\s*(?:0|true)\b)|\bexit[ (]\s*(?:0|true)\b"),
     rule(Php, Libraries, Code, Kind::EarlyExit, Strong, r"\bregister_shutdown_function\b.*\bexit\b|\bexit\s*\(\s*0\s*\)"),
     rule(C, Libraries, Code, Kind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
+    rule(Curly, Libraries, Code, Kind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
     rule(Elixir, Sources, Code, Kind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
 
     // Replaces the runner, or what it judges with.
@@ -79,9 +80,13 @@ static RULES: [Rule; 45] = [
     rule(C, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
     rule(Php, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
     rule(Go, Sources, Text, Kind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
+    rule(Go, Libraries, Code, Kind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
+    rule(Go, Sources, Text, Kind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
     rule(JavaScript, Sources, Code, Kind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
     rule(Rust, Sources, Code, Kind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
     rule(Ruby, Sources, Code, Kind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
+    rule(Ruby, Libraries, Code, Kind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
+    rule(Curly, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito)\b"),
     rule(Elixir, Sources, Code, Kind::RunnerPatched, Strong, r"\bdefmacro\s+assert\b|\bExUnit\.(?:configure|after_suite)\b"),
 
     // Asks whether a test is running.
@@ -93,12 +98,16 @@ static RULES: [Rule; 45] = [
     rule(JavaScript, Sources, Text, Kind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
     rule(Rust, Sources, Code, Kind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
     rule(Rust, Sources, Text, Kind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
-    rule(Go, Sources, Text, Kind::TestDetection, Strong, r"\btesting\.Testing\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
+    rule(Go, Sources, Text, Kind::TestDetection, Strong, r"\btesting\.(?:Testing|CoverMode)\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
     rule(Ruby, Sources, Code, Kind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
     rule(Ruby, Sources, Text, Kind::TestDetection, Strong, r"\bconst_defined\?\s*\(?\s*[:'\x22](?:RSpec|Minitest|Test)|\$(?:PROGRAM_NAME|0)\b.*(?:rake|rspec|test|spec)|\$LOADED_FEATURES\b.*(?:rspec|minitest|test)"),
     rule(Php, Sources, Text, Kind::TestDetection, Strong, r"\b(?:class|interface|function)_exists\s*\(\s*['\x22]\\*PHPUnit"),
+    rule(Ruby, Sources, Text, Kind::TestDetection, Strong, r"\bRails\.env\.test\?|\bENV(?:\.fetch\(|\[)['\x22](?:RAILS|RACK|APP)_ENV['\x22][^\n]{0,20}==\s*['\x22]test['\x22]"),
+    rule(Php, Sources, Text, Kind::TestDetection, Strong, r"\$_SERVER\[['\x22]\w+['\x22]\].*(?i:phpunit|pest)|\brunningUnitTests\s*\("),
     rule(Php, Sources, Text, Kind::TestDetection, Strong, r"PHPUNIT_|\bdefined\s*\(\s*['\x22]PHPUNIT"),
     rule(Elixir, Sources, Code, Kind::TestDetection, Weak, r"\bMix\.env\s*\(?\)?\s*==\s*:test|\bProcess\.whereis\s*\(\s*ExUnit"),
+    rule(Curly, Sources, Text, Kind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
+    rule(C, Sources, Text, Kind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Curly, Sources, Text, Kind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
 
     // Holds whatever the objects are.
@@ -113,7 +122,7 @@ static RULES: [Rule; 45] = [
 
 /// Programs that may end their process by themselves.
 static ENTRY: Pattern = Pattern::new(
-    r"(?i)(?:^|/)(?:[\w-]*main|[\w-]*cli|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
+    r"(?i)(?:^|/)(?:[\w-]*main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
 );
 /// What the single lines of a file show.
 pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
