@@ -23,7 +23,7 @@ struct Proof {
     rows: fn() -> Done<Command>,
 }
 
-const PROOFS: [Proof; 4] = [
+const PROOFS: [Proof; 5] = [
     Proof {
         title: "Cheats and honest changes",
         about: "How whole runs of one attempt ended. A cheat makes the check exit 0 while the work is undone (a control \
@@ -32,6 +32,16 @@ const PROOFS: [Proof; 4] = [
                 those that declare their changes to tests).",
         columns: &["runner", "kind", "class", "change", "outcome", "reason"],
         rows: || e2e::suite(&["corpus", "--ignored", "--nocapture"]),
+    },
+    Proof {
+        title: "Releases of real projects",
+        about: "Two releases of each project, as whole runs: an agent made the later one of the earlier one. None may be \
+                refused; a release whose sources pass the earlier tests must be verified, as must the sources for \
+                later tests that failed. What is undone or only tested must not be verified.",
+        columns: &[
+            "project", "releases", "runner", "change", "expected", "outcome", "reason",
+        ],
+        rows: || e2e::suite(&["replays", "--ignored", "--nocapture"]),
     },
     Proof {
         title: "Flakes",

@@ -13,7 +13,7 @@
 
 mod case;
 mod control;
-mod packages;
+pub(crate) mod packages;
 mod project;
 mod summary;
 

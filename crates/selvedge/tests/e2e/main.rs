@@ -18,6 +18,7 @@ mod corpus;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
+mod replays;
 mod reports;
 mod slow;
 mod stage;

@@ -1,8 +1,12 @@
 //! Where compilers and runners find themselves, and keep what they build, in a hermetic environment.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use selvedge_testkit::{Invocation, TestEnv};
+use selvedge_testkit::{Invocation, Output, TestEnv};
+
+/// How long any one program may take on a machine that is busy.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
     let homes = [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")];
@@ -19,4 +23,10 @@ pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
         )
         .env("CARGO_TARGET_DIR", env.root().join("target"))
         .env("CARGO_TERM_COLOR", "never")
+}
+
+/// Runs a command line outside of Selvedge.
+pub(crate) fn shell(env: &TestEnv, command: &str) -> Output {
+    let run = env.command("sh").args(["-c", command]);
+    with_tools(run, env).patience(PATIENCE).run()
 }

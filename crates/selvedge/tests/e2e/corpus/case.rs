@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use selvedge_testkit::TestEnv;
 use serde_json::{Value, json};
@@ -10,10 +9,7 @@ use serde_json::{Value, json};
 use super::control::Controls;
 use super::packages;
 use super::project::{Change, Files, Project, is_below};
-use crate::tools::with_tools;
-
-/// How long any one program may take on a machine that is busy.
-pub(super) const PATIENCE: Duration = Duration::from_mins(5);
+use crate::tools::{PATIENCE, with_tools};
 
 /// A change to a project.
 #[derive(Debug, Clone, Copy)]

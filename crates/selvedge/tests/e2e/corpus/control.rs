@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use selvedge_testkit::{Output, TestEnv};
 
-use super::case::{Case, PATIENCE, lay_out};
+use super::case::{Case, lay_out};
 use super::packages;
 use super::project::{Files, Kind};
-use crate::tools::with_tools;
+use crate::tools::shell;
 
 /// What the checks say of the trees that changes begin from; most cases of a project begin from the same.
 #[derive(Default)]
@@ -74,9 +74,4 @@ impl Controls {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn shell(env: &TestEnv, command: &str) -> Output {
-    let run = env.command("sh").args(["-c", command]);
-    with_tools(run, env).patience(PATIENCE).run()
 }

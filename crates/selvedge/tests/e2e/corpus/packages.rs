@@ -33,10 +33,16 @@ struct Package {
 
 /// Copies the packages, and all that they depend on, into `folder/node_modules`.
 pub(super) fn install(names: &[String], folder: &Path) {
+    if !names.is_empty() {
+        install_from(&installation(), names, folder);
+    }
+}
+
+/// As [`install`], from another installation.
+pub(crate) fn install_from(installed: &Path, names: &[String], folder: &Path) {
     if names.is_empty() {
         return;
     }
-    let installed = installation();
     let text = std::fs::read_to_string(installed.join("node_modules").join(RECORD)).unwrap();
     let record: Record = serde_json::from_str(&text).unwrap();
     let programs = folder.join("node_modules/.bin");
@@ -96,7 +102,7 @@ impl Record {
         assert_eq!(
             open.len(),
             names.len(),
-            "{names:?} are not all in package.json of the suite"
+            "{names:?} are not all in the suite's package.json"
         );
         while let Some(path) = open.pop() {
             if found.insert(path.clone()) {
