@@ -75,12 +75,18 @@ fn is_keyword(name: &str) -> bool {
 }
 
 /// The words of a line: identifiers, and what is between them.
-pub(super) fn tokens(line: &str) -> Vec<&str> {
+pub(super) fn tokens(language: Language, line: &str) -> Vec<&str> {
+    let has_marks = matches!(language, Language::Ruby | Language::Elixir);
     let mut tokens = Vec::new();
     let mut start = 0;
     let mut was_word = None;
     for (at, letter) in line.char_indices() {
-        let is_word = letter.is_alphanumeric() || letter == '_' || letter == '$';
+        // `empty?` and `save!` are names; `a!=b` holds none.
+        let is_mark = has_marks
+            && was_word == Some(true)
+            && matches!(letter, '?' | '!')
+            && !line[at + 1..].starts_with('=');
+        let is_word = letter.is_alphanumeric() || letter == '_' || letter == '$' || is_mark;
         if was_word.is_some_and(|was| was != is_word) {
             tokens.push(&line[start..at]);
             start = at;

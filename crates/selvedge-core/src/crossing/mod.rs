@@ -8,6 +8,7 @@
 mod config_files;
 mod definitions;
 mod expected;
+mod go_packages;
 mod languages;
 mod manifest;
 mod namesakes;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::definitions::{code_lines, definitions, tokens};
+use super::go_packages::{MovedPackage, find_moved_packages};
 use super::references::{Target, folder_of, join, name_of, relative_path};
 use super::sides::{BaseFiles, CrossedFile, Replacement, Side};
 use crate::guard::{ChangedFile, Language, Pattern, is_test_path};
@@ -58,6 +59,23 @@ pub fn rename_originals(
             continue;
         };
         let now = change.after.and_then(as_text);
+        // Data goes with the sources of its folder.
+        let data = change.before.filter(|_| {
+            file.replacement == Replacement::Base
+                && change.after.is_none()
+                && Language::of(change.path).is_none()
+        });
+        let new_path = renames.path_of(change.path);
+        if let Some(data) = data.filter(|_| new_path != change.path) {
+            moved.insert(file.path.clone());
+            let file = CrossedFile {
+                path: new_path.clone(),
+                side: file.side,
+                replacement: Replacement::Merged(data.to_vec()),
+            };
+            files.insert(new_path, file);
+            continue;
+        }
         let text = match &file.replacement {
             Replacement::Base if is_original(change.path) => change.before.and_then(as_text),
             Replacement::Merged(bytes) if Language::of(change.path).is_some() => as_text(bytes),
@@ -67,7 +85,7 @@ pub fn rename_originals(
             // What the attempt left where it was stays there.
             let path = match now {
                 Some(_) => change.path.to_owned(),
-                None => renames.path_of(change.path),
+                None => new_path,
             };
             let text = renames.apply(change.path, &path, text, now)?;
             Some((path, text))
@@ -107,9 +125,9 @@ pub fn rename_originals(
 
 /// A source that got another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Move<'a> {
-    from: &'a str,
-    to: &'a str,
+pub(super) struct Move<'a> {
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +136,8 @@ struct Renames<'a> {
     moves: Vec<Move<'a>>,
     /// Folders all of whose sources moved to another one.
     folders: Vec<(&'a str, &'a str)>,
+    /// Packages of Go in these folders.
+    packages: Vec<MovedPackage<'a>>,
 }
 
 impl<'a> Renames<'a> {
@@ -143,6 +163,7 @@ impl<'a> Renames<'a> {
         let folders = moved_folders(base, sources, &moves);
         Self {
             names: find_names(base, sources, &pairs),
+            packages: find_moved_packages(sources, &moves, &folders),
             moves,
             folders,
         }
@@ -172,7 +193,7 @@ impl<'a> Renames<'a> {
         let own = code.iter().zip(text.lines());
         let mut own = own.filter(|(_, line)| !is_source || !kept.contains(line));
         let is_new_name = |token: &&str| self.names.values().any(|name| name == token);
-        if own.any(|(code, _)| tokens(code).iter().any(&is_new_name)) {
+        if own.any(|(code, _)| tokens(language, code).iter().any(&is_new_name)) {
             return None;
         }
         let mut renamed = String::with_capacity(text.len());
@@ -185,7 +206,7 @@ impl<'a> Renames<'a> {
                 // A module may have the name of what it holds.
                 let (module, rest) = bare.split_at(module_end(language, bare));
                 let code: String = code.chars().skip(module.chars().count()).collect();
-                module.to_owned() + &rename_tokens(rest, &code, &self.names)
+                module.to_owned() + &rename_tokens(language, rest, &code, &self.names)
             };
             renamed += &self.rename_paths(language, (path, new_path), &new);
             renamed += &line[bare.len()..];
@@ -198,6 +219,9 @@ impl<'a> Renames<'a> {
         match language {
             Language::Python => self.moves.iter().fold(line.to_owned(), |line, moved| {
                 rename_python_module(&line, *moved)
+            }),
+            Language::Go => self.packages.iter().fold(line.to_owned(), |line, package| {
+                package.rename_in(&line, at)
             }),
             _ => self.rename_quoted_paths(at, line),
         }
@@ -349,11 +373,16 @@ fn module_end(language: Language, line: &str) -> usize {
 }
 
 /// The line with the new names; `code` is the line without what strings and comments hold.
-fn rename_tokens(line: &str, code: &str, names: &BTreeMap<String, String>) -> String {
+fn rename_tokens(
+    language: Language,
+    line: &str,
+    code: &str,
+    names: &BTreeMap<String, String>,
+) -> String {
     let code: Vec<char> = code.chars().collect();
     let mut renamed = String::with_capacity(line.len());
     let mut at = 0;
-    for token in tokens(line) {
+    for token in tokens(language, line) {
         let count = token.chars().count();
         let is_code = code
             .get(at..at + count)
@@ -471,13 +500,13 @@ fn find_names(
         let (old, now) = (code_lines(*language, before), code_lines(*language, after));
         let mut by_shape: BTreeMap<String, Vec<&String>> = BTreeMap::new();
         for line in &now {
-            let (shape, names) = shape_of(line, &new);
+            let (shape, names) = shape_of(*language, line, &new);
             if !names.is_empty() {
                 by_shape.entry(shape).or_insert(names);
             }
         }
         for line in &old {
-            let (shape, names) = shape_of(line, &gone);
+            let (shape, names) = shape_of(*language, line, &gone);
             let others = by_shape
                 .get(&shape)
                 .filter(|others| others.len() == names.len());
@@ -502,10 +531,14 @@ fn find_names(
 }
 
 /// A line with these names blanked out, and the names.
-fn shape_of<'n>(line: &str, names: &BTreeSet<&'n String>) -> (String, Vec<&'n String>) {
+fn shape_of<'n>(
+    language: Language,
+    line: &str,
+    names: &BTreeSet<&'n String>,
+) -> (String, Vec<&'n String>) {
     let mut shape = String::with_capacity(line.len());
     let mut found = Vec::new();
-    for token in tokens(line.trim()) {
+    for token in tokens(language, line.trim()) {
         match names.iter().find(|name| name.as_str() == token) {
             Some(name) => {
                 shape.push('\0');
@@ -525,7 +558,7 @@ fn both<'a>(before: Option<&'a [u8]>, after: Option<&'a [u8]>) -> Option<(&'a st
     as_text(before?).zip(as_text(after?))
 }
 
-fn as_text(bytes: &[u8]) -> Option<&str> {
+pub(super) fn as_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 

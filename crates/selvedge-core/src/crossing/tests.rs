@@ -425,3 +425,67 @@ fn originals_follow_a_moved_module() {
         [pair("test/text.test.js", expected)]
     );
 }
+
+#[test]
+fn originals_follow_a_package_of_go() {
+    let test = |package: &str, import: &str| {
+        format!(
+            "package {package}_test\n\nimport (\n\t\"testing\"\n\n\t{import}\n)\n\nvar got = words.Top()\n"
+        )
+    };
+    let old = test("words", "\"example.com/a/words\"");
+    let base = [
+        (
+            "words/words.go",
+            "package words\n\nfunc Top() int { return 1 }\n",
+        ),
+        ("words/words_test.go", old.as_str()),
+        ("words/testdata/a.txt", "1\n"),
+    ];
+    let weak = test("text", "\"example.com/a/text\"").replace("words.Top()", "1");
+    let after = [
+        ("words/words.go", ""),
+        (
+            "text/words.go",
+            "package text\n\nfunc Top() int { return 1 }\n",
+        ),
+        ("words/words_test.go", ""),
+        ("text/words_test.go", weak.as_str()),
+        ("words/testdata/a.txt", ""),
+        ("text/testdata/a.txt", "2\n"),
+    ];
+    let expected = test("text", "words \"example.com/a/text\"");
+    assert_eq!(
+        renamed(&base, &after),
+        [
+            pair("text/testdata/a.txt", "1\n"),
+            pair("text/words_test.go", &expected)
+        ]
+    );
+}
+
+#[test]
+fn originals_follow_names_with_marks() {
+    let base = [
+        (
+            "lib/roman.rb",
+            "def self.numeral?(text)\n  text.match?(/x/)\nend\n\ndef self.numeral(n)\n  n\nend\n",
+        ),
+        (
+            "test/roman_test.rb",
+            "assert Roman.numeral?(Roman.numeral(1))\n",
+        ),
+    ];
+    let after = [
+        (
+            "lib/roman.rb",
+            "def self.valid?(text)\n  text.match?(/x/)\nend\n\ndef self.numeral(n)\n  n\nend\n",
+        ),
+        ("test/roman_test.rb", "assert Roman.valid?('I')\n"),
+    ];
+    let expected = "assert Roman.valid?(Roman.numeral(1))\n";
+    assert_eq!(
+        renamed(&base, &after),
+        [pair("test/roman_test.rb", expected)]
+    );
+}

@@ -1,0 +1,72 @@
+//! Packages of Go that an attempt moved to another folder, in the original tests that import them or belong to them.
+
+use super::references::folder_of;
+use super::renames::{Move, as_text};
+use crate::guard::{ChangedFile, Language, Pattern};
+
+/// A package in its old and its new folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MovedPackage<'a> {
+    folders: (&'a str, &'a str),
+    names: (String, String),
+}
+
+/// Finds the packages of those folders that moved as a whole.
+pub(super) fn find_moved_packages<'a>(
+    sources: &[&ChangedFile<'a>],
+    moves: &[Move<'a>],
+    folders: &[(&'a str, &'a str)],
+) -> Vec<MovedPackage<'a>> {
+    let name = |path: &str, is_before: bool| {
+        let change = sources.iter().find(|change| change.path == path)?;
+        let bytes = if is_before {
+            change.before
+        } else {
+            change.after
+        };
+        let lines = as_text(bytes?)?.lines();
+        let mut names = lines.filter_map(|line| line.strip_prefix("package "));
+        Some(names.next()?.split_whitespace().next()?.to_owned())
+    };
+    let package = |&folders: &(&'a str, &'a str)| {
+        let moved = moves.iter().find(|moved| {
+            Language::of(moved.from) == Some(Language::Go)
+                && (folder_of(moved.from), folder_of(moved.to)) == folders
+        })?;
+        let names = (name(moved.from, true)?, name(moved.to, false)?);
+        Some(MovedPackage { folders, names })
+    };
+    folders.iter().filter_map(package).collect()
+}
+
+impl MovedPackage<'_> {
+    /// The line of a file, whose old and new path are given: its package, or an import. What is imported keeps its
+    /// old name.
+    pub(super) fn rename_in(&self, line: &str, (path, new_path): (&str, &str)) -> String {
+        static IMPORT: Pattern =
+            Pattern::new(r#"^([ \t]*(?:import[ \t]+)?)([\w.]+[ \t]+)?"([\w./~-]+)"[ \t]*$"#);
+        let ((from, to), (old, new)) = (self.folders, (&self.names.0, &self.names.1));
+        if let Some(name) = line.strip_prefix("package ") {
+            let is_here = folder_of(path) == from && folder_of(new_path) == to;
+            let ending = name.trim_end().strip_prefix(old.as_str());
+            return match ending.filter(|ending| is_here && matches!(*ending, "" | "_test")) {
+                Some(ending) => format!("package {new}{ending}"),
+                None => line.to_owned(),
+            };
+        }
+        let found = IMPORT.regex().and_then(|regex| regex.captures(line));
+        let module = found.as_ref().and_then(|found| {
+            let module = found[3].strip_suffix(from)?;
+            module.ends_with('/').then(|| module.to_owned())
+        });
+        let Some((found, module)) = found.zip(module) else {
+            return line.to_owned();
+        };
+        let alias = match found.get(2) {
+            Some(alias) => alias.as_str().to_owned(),
+            None if old == new => String::new(),
+            None => format!("{old} "),
+        };
+        format!("{}{alias}\"{module}{to}\"", &found[1])
+    }
+}
