@@ -9,13 +9,14 @@ static RUNNERS: Pattern = Pattern::new(concat!(
     // Python
     r"(?i)^(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|\.coveragerc|\.flake8|\.?mypy\.ini|\.?pylintrc(?:\.toml)?",
     r"|\.?ruff\.toml|noxfile\.py|pyrightconfig\.json|\.bandit|\.isort\.cfg|nose\.cfg|unittest\.cfg|\.pydocstyle",
+    r"|(?:uv|hatch|pixi|ty|pyrefly)\.toml|\.pyre_configuration(?:\.local)?|\.?mise(?:\.local)?\.toml|\.shellcheckrc|\.shellspec",
     // Rust
     r"|nextest\.toml|\.?insta\.ya?ml|\.?clippy\.toml|\.?rustfmt\.toml|deny\.toml|tarpaulin\.toml",
     // JavaScript and TypeScript
     r"|(?:jest|vitest|playwright|cypress|ava|karma|wdio|tap|web-test-runner|jasmine|eslint|prettier|stylelint|commitlint|dangerfile|c8|nyc|stryker)",
     r"\.(?:config|conf|setup|workspace|projects)\.\w+|jasmine\.json|\.(?:eslint|prettier|mocha|stylelint|jshint|oxlint|nyc|c8|tap|ava|swc|lintstaged)rc(?:\.\w+)?",
     r"|biome\.jsonc?|bunfig\.toml|deno\.jsonc?|cypress\.json|setup-?tests\.\w+|\.npmrc|\.yarnrc(?:\.yml)?|pnpm-workspace\.yaml|\.?knip\.json",
-    r"|turbo\.json|nx\.json|lerna\.json|\.(?:eslint|prettier|stylelint|mocha)ignore",
+    r"|tslint\.json|\.?xo[.-]config\.\w+|turbo\.json|nx\.json|lerna\.json|\.(?:eslint|prettier|stylelint|mocha)ignore",
     // Ruby, PHP, Elixir, Go, JVM and others
     r"|\.rspec(?:-local)?|\.rubocop(?:_todo)?\.yml|(?:spec|rails|test)_helper\.(?:rb|exs)|rakefile(?:\.rb)?|\.simplecov|\.minitest",
     r"|phpunit(?:\.dist)?\.xml(?:\.dist)?|pest\.php|phpstan(?:\.dist)?\.neon(?:\.dist)?|psalm\.xml|\.php-cs-fixer(?:\.dist)?\.php|phpcs\.xml(?:\.dist)?|infection\.json5?",

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::aliases;
 use super::references::name_of;
 use crate::guard::ChangedFile;
 
@@ -20,8 +21,13 @@ pub enum MergeResult {
 /// Whether an original dependency is on the test side.
 type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
 
-/// Merges a changed manifest; `None` for a file that is not a manifest.
-pub(super) fn merge(change: &ChangedFile<'_>, is_helper: IsHelper<'_>) -> Option<MergeResult> {
+/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` tells whether an original source
+/// imports a name that begins so.
+pub(super) fn merge(
+    change: &ChangedFile<'_>,
+    is_helper: IsHelper<'_>,
+    is_imported: &dyn Fn(&str) -> bool,
+) -> Option<MergeResult> {
     let format = Format::of(change.path)?;
     let before = match change.before {
         None => Some(format.empty()),
@@ -31,7 +37,11 @@ pub(super) fn merge(change: &ChangedFile<'_>, is_helper: IsHelper<'_>) -> Option
     let (Some(before), Some(after)) = (before, after) else {
         return Some(MergeResult::Unreadable);
     };
-    let merged = format.merge(&before, &after, is_helper);
+    let merged = if format == Format::TsConfig {
+        aliases::add(&before, &after, is_imported)
+    } else {
+        format.merge(&before, &after, is_helper)
+    };
     if merged == after {
         return Some(MergeResult::Same);
     }
@@ -50,6 +60,7 @@ enum Format {
     Cargo,
     SetupCfg,
     GoMod,
+    TsConfig,
 }
 
 impl Format {
@@ -61,6 +72,7 @@ impl Format {
             "Cargo.toml" => Self::Cargo,
             "setup.cfg" => Self::SetupCfg,
             "go.mod" => Self::GoMod,
+            name if aliases::are_in(name) => Self::TsConfig,
             _ => return None,
         })
     }
@@ -75,7 +87,9 @@ impl Format {
     fn read(self, bytes: &[u8]) -> Option<Value> {
         let text = std::str::from_utf8(bytes).ok()?;
         let value = match self {
-            Self::PackageJson | Self::ComposerJson => serde_json::from_str(text).ok()?,
+            Self::PackageJson | Self::ComposerJson | Self::TsConfig => {
+                serde_json::from_str(text).ok()?
+            }
             Self::Pyproject | Self::Cargo => {
                 let table: toml::Table = toml::from_str(text).ok()?;
                 serde_json::to_value(table).ok()?
@@ -88,7 +102,9 @@ impl Format {
 
     fn write(self, value: &Value) -> Option<Vec<u8>> {
         match self {
-            Self::PackageJson | Self::ComposerJson => serde_json::to_vec_pretty(value).ok(),
+            Self::PackageJson | Self::ComposerJson | Self::TsConfig => {
+                serde_json::to_vec_pretty(value).ok()
+            }
             // A value that TOML cannot hold (a null) cannot come from it.
             Self::Pyproject | Self::Cargo => {
                 let table = toml::Table::try_from(value).ok()?;
@@ -166,6 +182,7 @@ impl Format {
             Self::Cargo => cargo(path),
             Self::SetupCfg => setup_cfg(path),
             Self::GoMod => Owner::Attempt,
+            Self::TsConfig => Owner::Base,
         };
         // Only a table can be mixed.
         match owner {
@@ -459,7 +476,7 @@ mod tests {
             after: Some(after.as_bytes()),
         };
         let is_helper = |wanted: &Value| wanted["path"] == "../support";
-        match merge(&change, &is_helper).unwrap() {
+        match merge(&change, &is_helper, &|name| name == "@/").unwrap() {
             MergeResult::Same => "same".to_owned(),
             MergeResult::Unreadable => "unreadable".to_owned(),
             MergeResult::Merged(bytes) => String::from_utf8(bytes).unwrap(),

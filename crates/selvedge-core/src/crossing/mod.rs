@@ -5,6 +5,7 @@
 //! then make no difference. `sides` decides which changed files are on that side, `packages`
 //! knows packages of helpers, `products` what only looks like one, `manifest` separates the two sides within a manifest, `renames` follows what the attempt renamed, and `outcome` draws the conclusion from the second run.
 
+mod aliases;
 mod config_files;
 mod definitions;
 mod expected;

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::references::{Target, folder_of, name_of, stem_of};
-use super::sides::{BaseFiles, BaseProject, HELPER_NAME, VENDORED};
-use crate::guard::{ChangedFile, Language, is_test_path};
+use super::references::{Target, folder_of, join, name_of, stem_of};
+use super::sides::{BaseFiles, BaseProject, VENDORED};
+use crate::guard::{ChangedFile, HELPER_NAME, Language, is_test_path};
+
+/// Endings that an import of JavaScript or TypeScript leaves out.
+const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"];
+/// Folders whose content is imported as if it lay beside them.
+const SOURCE_FOLDERS: [&str; 3] = ["src", "lib", "python"];
 
 /// Files by the last part of the name that they are imported by.
 pub(super) fn modules_of(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
@@ -26,12 +31,62 @@ impl<'a> BaseProject<'a> {
 
     /// `app.pyi` beside `app.py`, and declarations of modules that have none.
     pub(super) fn declares_for_another(&self, path: &str) -> bool {
-        if let Some(module) = path.strip_suffix(".pyi") {
-            return self.base.contains_key(&format!("{module}.py"));
+        if path.ends_with(".pyi") {
+            return self.namesakes(path).any(|other| other.ends_with(".py"));
         }
         [".d.ts", ".d.mts", ".d.cts"]
             .iter()
             .any(|ending| path.ends_with(ending))
+    }
+
+    /// Whether an import that found a source of the base finds this file from now on, while that source is still
+    /// there: a compiled `x.js` beside `x.ts`, a package beside a module, a package beside its `src` folder.
+    pub(super) fn takes_the_place_of_another(&self, path: &str) -> bool {
+        let is_kept = |other: &str| {
+            other != path && self.base.contains_key(other) && !self.removed.contains(other)
+        };
+        let (folder, name) = (folder_of(path), name_of(path));
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        if SCRIPT_ENDINGS.contains(&ending) || matches!(ending, "json" | "node") {
+            let module = path.strip_suffix(ending).unwrap_or(path);
+            let folder = module.trim_end_matches('.');
+            return SCRIPT_ENDINGS.iter().any(|other| {
+                // Data is found by its whole name, unless nothing but a folder has the name without an ending.
+                (SCRIPT_ENDINGS.contains(&ending) && is_kept(&format!("{module}{other}")))
+                    || is_kept(&format!("{folder}/index.{other}"))
+            });
+        }
+        let is_package = matches!(name, "__init__.py" | "__init__.pyi");
+        if is_package && !folder.is_empty() && is_kept(&format!("{folder}.py")) {
+            return true;
+        }
+        match ending {
+            "py" => SOURCE_FOLDERS.iter().any(|sources| {
+                let above = std::iter::successors(Some(folder), |folder| {
+                    (!folder.is_empty()).then(|| folder_of(folder))
+                });
+                let is_package =
+                    |folder: &str| self.base.contains_key(&format!("{folder}/__init__.py"));
+                let mut places = above
+                    .filter(|folder| !is_package(folder))
+                    .filter_map(|folder| {
+                        let within = path.strip_prefix(folder).unwrap_or(path);
+                        let sources =
+                            join(folder, sources).filter(|sources| !is_package(sources))?;
+                        join(&sources, within.trim_start_matches('/'))
+                    });
+                places.any(|other| {
+                    let module = other.trim_end_matches(".py").trim_end_matches("/__init__");
+                    is_kept(&format!("{module}.py")) || is_kept(&format!("{module}/__init__.py"))
+                })
+            }),
+            // `x.cpython-311-x86_64-linux-gnu.so`
+            "so" | "pyd" => {
+                let module = name.split('.').next().unwrap_or(name);
+                join(folder, &format!("{module}.py")).is_some_and(|other| is_kept(&other))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a module of this name is on the test side, or another project's, so that a test may now import this one

@@ -498,20 +498,20 @@ fn find_names(
     let mut votes: BTreeMap<(&String, &String), usize> = BTreeMap::new();
     for (language, before, after) in pairs {
         let (old, now) = (code_lines(*language, before), code_lines(*language, after));
-        let mut by_shape: BTreeMap<String, Vec<&String>> = BTreeMap::new();
-        for line in &now {
-            let (shape, names) = shape_of(*language, line, &new);
-            if !names.is_empty() {
-                by_shape.entry(shape).or_insert(names);
-            }
-        }
-        for line in &old {
-            let (shape, names) = shape_of(*language, line, &gone);
-            let others = by_shape
-                .get(&shape)
-                .filter(|others| others.len() == names.len());
-            for (name, other) in names.iter().zip(others.into_iter().flatten()) {
-                *votes.entry((name, other)).or_default() += 1;
+        let (old, now) = (
+            by_shape(*language, &old, &gone),
+            by_shape(*language, &now, &new),
+        );
+        for (shape, lines) in &old {
+            let others = now.get(shape).map_or(&[][..], Vec::as_slice);
+            // Lines of one shape stay in their order, unless there are more or fewer of them: then any may be any.
+            let in_order = lines.len() == others.len();
+            for (index, names) in lines.iter().enumerate() {
+                let others = others.iter().enumerate();
+                let others = others.filter(|(other, _)| !in_order || *other == index);
+                for (name, other) in others.flat_map(|(_, others)| names.iter().zip(others)) {
+                    *votes.entry((*name, *other)).or_default() += 1;
+                }
             }
         }
     }
@@ -528,6 +528,22 @@ fn find_names(
         (best(now, false) == Some((old, now))).then(|| (old.clone(), now.clone()))
     });
     chosen.collect()
+}
+
+/// The lines that hold some of these names: the names of each, by the rest of the line.
+fn by_shape<'n>(
+    language: Language,
+    lines: &[String],
+    names: &BTreeSet<&'n String>,
+) -> BTreeMap<String, Vec<Vec<&'n String>>> {
+    let mut shapes: BTreeMap<String, Vec<Vec<&'n String>>> = BTreeMap::new();
+    for line in lines {
+        let (shape, found) = shape_of(language, line, names);
+        if !found.is_empty() {
+            shapes.entry(shape).or_default().push(found);
+        }
+    }
+    shapes
 }
 
 /// A line with these names blanked out, and the names.

@@ -2,8 +2,8 @@
 
 use super::config_files::side_of_config;
 use super::references::{References, Target, stem_of};
-use super::sides::{BaseProject, HELPER_NAME, Side, script_globs};
-use crate::guard::{Language, Pattern, words_of};
+use super::sides::{BaseProject, Side, script_globs};
+use crate::guard::{HELPER_NAME, Language, Pattern, words_of};
 use crate::model::Step;
 
 impl BaseProject<'_> {

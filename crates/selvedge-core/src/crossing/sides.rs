@@ -13,7 +13,9 @@ use super::namesakes::modules_of;
 use super::packages::{TestPackages, is_package_manifest};
 use super::products::names_a_project;
 use super::references::{References, Target, folder_of, name_of, stem_of};
-use crate::guard::{ChangedFile, Globs, Language, Pattern, is_test_path, scripts_of, words_of};
+use crate::guard::{
+    ChangedFile, Globs, HELPER_NAME, Language, Pattern, is_test_path, scripts_of, words_of,
+};
 use crate::model::Step;
 
 /// The side of a file.
@@ -166,10 +168,6 @@ static TEST_DATA: Pattern = Pattern::new(concat!(
     r"|test[-_]?(?:utils?|helpers?|support|lib|fixtures?|resources)|spec[-_](?:helpers?|support)|src/test|cypress|features)/",
     r"|\.(?:snap|golden|approved|verified|ambr)(?:\.\w+)?$",
 ));
-/// Names of files that help tests, where nothing but tests refers to them.
-pub(super) static HELPER_NAME: Pattern = Pattern::new(
-    r"(?i)(?:^|[/_.-])(?:tests?|testing|specs?|mocks?|fakes?|stubs?|fixtures?|helpers?|factor(?:y|ies)|harness|golden|expected|expectations?|oracles?|cases?|samples?|checks?|checker|verify|verifier|validate|asserts?|assertions?|matchers?|references?|baselines?)(?:[/_.-]|$)",
-);
 /// Files that an interpreter, a build tool or a runner loads by itself.
 static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
@@ -209,6 +207,8 @@ pub(super) struct BaseProject<'a> {
     obeys_ignore_files: bool,
     /// Files by the last part of the name that they are imported by.
     pub(super) modules: BTreeMap<&'a str, Vec<&'a str>>,
+    /// Files that the attempt removed.
+    pub(super) removed: BTreeSet<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -232,6 +232,11 @@ impl<'a> BaseProject<'a> {
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
             modules: modules_of(base),
+            removed: changes
+                .iter()
+                .filter(|change| change.after.is_none())
+                .map(|change| change.path)
+                .collect(),
         };
         project.find_scripts(steps);
         project.find_named_data(steps);
@@ -431,7 +436,8 @@ impl<'a> BaseProject<'a> {
             return crossed(Side::Test, Replacement::Base);
         }
         let is_helper = |wanted: &_| self.packages.have_dependency(change.path, wanted);
-        if let Some(merged) = manifest::merge(change, &is_helper) {
+        let is_imported = |name: &str| self.imports_name(name);
+        if let Some(merged) = manifest::merge(change, &is_helper, &is_imported) {
             return match merged {
                 _ if change.before.is_none() && is_test_by_name(change.path) => {
                     crossed(Side::Test, Replacement::Base)
@@ -452,6 +458,17 @@ impl<'a> BaseProject<'a> {
             },
             side => crossed(side, Replacement::Base),
         }
+    }
+
+    /// Whether a source in JavaScript or TypeScript imports a name that begins so.
+    fn imports_name(&self, name: &str) -> bool {
+        let quoted = ['"', '\'', '`'].map(|quote| format!("{quote}{name}"));
+        let sources = self
+            .base
+            .keys()
+            .filter(|path| Language::of(path) == Some(Language::JavaScript));
+        let mut texts = sources.filter_map(|path| self.text(path));
+        texts.any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
     }
 
     fn has_folder_of(&self, path: &str) -> bool {
@@ -500,7 +517,11 @@ impl<'a> BaseProject<'a> {
     /// An added file cannot be referred to by what was there before, unless it takes a name from something else.
     fn side_of_added(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
         let path = change.path;
-        if is_test_by_name(path) || self.declares_for_another(path) || is_installed(path) {
+        if is_test_by_name(path)
+            || self.declares_for_another(path)
+            || self.takes_the_place_of_another(path)
+            || is_installed(path)
+        {
             return Side::Test;
         }
         let text = change

@@ -130,6 +130,56 @@ fn a_library_in_a_vendor_folder_keeps_its_name() {
 }
 
 #[test]
+fn an_added_file_does_not_take_the_place_of_a_source() {
+    let base = [
+        ("src/csv.ts", "export const parse = 1;\n"),
+        ("lib/list/index.js", "exports.last = 1;\n"),
+        ("src/textkit/__init__.py", "\n"),
+        ("src/textkit/slug.py", "def slug(): pass\n"),
+        ("app/__init__.py", "\n"),
+        ("app/lib/net.py", "\n"),
+        ("app/size.py", "\n"),
+        ("fast.py", "\n"),
+    ];
+    for planted in [
+        "src/csv.js",
+        "src/csv.mjs",
+        "src/csv.d.ts",
+        "lib/list.cjs",
+        "lib/list.json",
+        "lib/list/index.ts",
+        "textkit/__init__.py",
+        "textkit/slug.py",
+        "textkit.py",
+        "app/size/__init__.py",
+        "app/size/__init__.pyi",
+        "fast.cpython-311-x86_64-linux-gnu.so",
+    ] {
+        let expected = [(planted.to_owned(), Side::Test)];
+        assert_eq!(
+            sides("check", &base, &[(planted, "x\n")]),
+            expected,
+            "{planted}"
+        );
+    }
+    for honest in [
+        "src/csv.json",
+        "src/csv/rows.ts",
+        "lib/list/last.js",
+        "app/net.py",
+        "src/textkit/size.py",
+    ] {
+        assert!(
+            sides("check", &base, &[(honest, "x\n")]).is_empty(),
+            "{honest}"
+        );
+    }
+    // A source that is converted is not there any more.
+    let converted = [("src/csv.ts", ""), ("src/csv.js", "exports.parse = 1;\n")];
+    assert!(sides("check", &base, &converted).is_empty());
+}
+
+#[test]
 fn files_that_commands_and_scripts_name_are_on_the_test_side() {
     let base = [
         (
@@ -349,6 +399,29 @@ fn originals_follow_a_renamed_function() {
     let expected =
         "from calc import add_up\n\ndef test_total():\n    assert add_up([1]) == 1, 'total'\n";
     assert_eq!(renamed(&base, &after), [pair("test_calc.py", expected)]);
+}
+
+#[test]
+fn originals_follow_functions_whose_lines_are_alike() {
+    let base = [
+        (
+            "bill.py",
+            "def net(lines):\n    return 1\n\n\ndef text(lines):\n    return 'a'\n",
+        ),
+        (
+            "test_bill.py",
+            "from bill import net, text\n\ndef test_bill():\n    assert net([]) == 1, text([])\n",
+        ),
+    ];
+    let after = [
+        (
+            "bill.py",
+            "def net_sum(lines):\n    return 1\n\n\ndef as_text(lines):\n    return 'a'\n",
+        ),
+        ("test_bill.py", "def test_bill(): pass\n"),
+    ];
+    let expected = "from bill import net_sum, as_text\n\ndef test_bill():\n    assert net_sum([]) == 1, as_text([])\n";
+    assert_eq!(renamed(&base, &after), [pair("test_bill.py", expected)]);
 }
 
 #[test]

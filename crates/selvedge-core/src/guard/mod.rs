@@ -19,7 +19,7 @@ mod text;
 pub(crate) use mask::Views;
 pub(crate) use pattern::Pattern;
 pub(crate) use scripts::{scripts_of, words_of};
-pub(crate) use text::{Language, is_test_path, language};
+pub(crate) use text::{HELPER_NAME, Language, is_test_path, language};
 
 pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
 pub use flags::KnownDiagnostic;

@@ -2,7 +2,7 @@
 //! there is the work.
 
 use super::finding::{Policy, Rule};
-use super::text::is_test_path;
+use super::text::{HELPER_NAME, is_test_path};
 use crate::model::Step;
 
 /// Programs whose first plain argument is the script that they run.
@@ -71,14 +71,58 @@ pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
 /// None for a command line that is no list of plain words.
 fn scripts_of_command(command: &str) -> Vec<Rule> {
     let words = shell_words::split(command).unwrap_or_default();
+    let commands: Vec<&[String]> = words.split_inclusive(|word| is_separator(word)).collect();
+    let mut rules = Vec::new();
+    for (index, command) in commands.iter().enumerate() {
+        let mut found = scripts_of_plain_command(command);
+        if is_compared_later(command, commands.get(index + 1..).unwrap_or_default()) {
+            // Its output is what is checked, unless it is a check itself.
+            found.retain(|rule| HELPER_NAME.is_match(&rule.glob));
+        }
+        rules.append(&mut found);
+    }
+    rules
+}
+
+fn is_separator(word: &str) -> bool {
+    matches!(word, "&&" | "||" | ";" | "|")
+}
+
+/// Whether the output of a command is given to a program that compares, by a pipe or in a file.
+fn is_compared_later(command: &[String], rest: &[&[String]]) -> bool {
+    let compares = |command: &&[String]| {
+        let program = command.first().map(String::as_str);
+        matches!(program, Some("diff" | "cmp" | "comm"))
+    };
+    let is_piped = |command: &[String]| command.last().is_some_and(|word| word == "|");
+    let rest_of_pipe = std::iter::once(command).chain(rest.iter().copied());
+    let piped = rest_of_pipe
+        .zip(rest)
+        .take_while(|(from, _)| is_piped(from));
+    if piped.map(|(_, to)| to).any(compares) {
+        return true;
+    }
+    let mut redirected = command.iter().enumerate().filter_map(|(index, word)| {
+        let target = word.trim_start_matches('1').strip_prefix('>')?;
+        match target.trim_start_matches(['>', '|']) {
+            "" => command.get(index + 1).map(String::as_str),
+            target => Some(target),
+        }
+    });
+    let compared: Vec<&String> = rest
+        .iter()
+        .filter(|command| compares(command))
+        .flat_map(|command| command.iter().skip(1))
+        .collect();
+    redirected.any(|target| compared.iter().any(|word| word.as_str() == target))
+}
+
+/// Of a command without `&&`, `|` and the like, but for the one that ends it.
+fn scripts_of_plain_command(words: &[String]) -> Vec<Rule> {
     let mut rules = Vec::new();
     let mut at_start = true;
     let mut interpreted = false;
-    for word in &words {
-        if matches!(word.as_str(), "&&" | "||" | ";" | "|") {
-            (at_start, interpreted) = (true, false);
-            continue;
-        }
+    for word in words.iter().take_while(|word| !is_separator(word)) {
         let is_assignment = at_start && word.contains('=') && !word.starts_with('=');
         if is_assignment || (interpreted && is_harmless_flag(word)) {
             continue;
@@ -142,6 +186,17 @@ mod tests {
             ("/usr/bin/make test", &[]),
             ("cargo test", &[]),
             ("un'closed", &[]),
+            ("sh total.sh 1 2 | diff - total.expected", &[]),
+            (
+                "./total.sh | sort | cmp - total.expected && sh ci.sh",
+                &["ci.sh"],
+            ),
+            ("python3 app.py > out.txt && diff out.txt app.expected", &[]),
+            (
+                "sh run-checks.sh | diff - checks.expected",
+                &["run-checks.sh"],
+            ),
+            ("sh total.sh | tail -1; diff one other", &["total.sh"]),
         ] {
             assert_eq!(globs(command), scripts, "{command}");
         }

@@ -62,6 +62,11 @@ static FIXTURE_PATH: Pattern = Pattern::new(concat!(
     r"|\.min\.js$|\.d\.ts$|_pb2\.py$|\.pb\.go$",
 ));
 
+/// Names of files that help tests, where nothing but tests refers to them.
+pub(crate) static HELPER_NAME: Pattern = Pattern::new(
+    r"(?i)(?:^|[/_.-])(?:tests?|testing|specs?|mocks?|fakes?|stubs?|fixtures?|helpers?|factor(?:y|ies)|harness|golden|expected|expectations?|oracles?|cases?|samples?|checks?|checker|verify|verifier|validate|asserts?|assertions?|matchers?|references?|baselines?)(?:[/_.-]|$)",
+);
+
 /// Whether the file holds tests, by its name or its folder.
 pub(crate) fn is_test_path(path: &str) -> bool {
     TEST_PATH.is_match(path) && language(path) != Some(Language::Yaml)

@@ -1,0 +1,108 @@
+//! Aliases of folders in the configuration of TypeScript: a new one is the attempt's, the rest of the file the base's.
+
+use serde_json::{Map, Value};
+
+use super::references::join;
+use crate::guard::Pattern;
+
+/// Configuration in which aliases are defined.
+static CONFIG: Pattern = Pattern::new(r"^(?:ts|js)config[^/]*\.json$");
+/// Beginnings of names that no package can have, so that an alias leads no import of one elsewhere.
+const NO_PACKAGE: [&str; 4] = ["@/", "~", "#", "$"];
+
+pub(super) fn are_in(name: &str) -> bool {
+    CONFIG.is_match(name)
+}
+
+/// The configuration of the base, with the aliases that are new and that no original source uses.
+pub(super) fn add(before: &Value, after: &Value, is_imported: &dyn Fn(&str) -> bool) -> Value {
+    let option = |config: &Value, name: &str| config.get("compilerOptions")?.get(name).cloned();
+    let mut merged = before.clone();
+    let Some(Value::Object(aliases)) = option(after, "paths") else {
+        return merged;
+    };
+    let old = option(before, "paths").unwrap_or_default();
+    let (base_url, new_url) = (option(before, "baseUrl"), option(after, "baseUrl"));
+    let is_new = |name: &str| {
+        old.get(name).is_none()
+            && NO_PACKAGE.iter().any(|start| name.starts_with(start))
+            && !is_imported(name.split('*').next().unwrap_or(name))
+    };
+    let added: Map<String, Value> = aliases
+        .into_iter()
+        .filter(|(name, _)| is_new(name))
+        .filter_map(|(name, targets)| {
+            // A new `baseUrl` would let files of the project stand for packages.
+            let targets = match (&base_url, &new_url) {
+                (None, Some(url)) => relative_to(url.as_str()?, &targets)?,
+                (old, new) if old == new => targets,
+                _ => return None,
+            };
+            Some((name, targets))
+        })
+        .collect();
+    if added.is_empty() {
+        return merged;
+    }
+    if let Some(paths) = table(&mut merged, "compilerOptions")
+        .and_then(|options| table(options, "paths"))
+        .and_then(Value::as_object_mut)
+    {
+        paths.extend(added);
+    }
+    merged
+}
+
+/// The table by this name, which is made where there is none.
+fn table<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    let empty = || Value::Object(Map::new());
+    let table = value.as_object_mut()?.entry(name).or_insert_with(empty);
+    table.is_object().then_some(table)
+}
+
+/// The targets of an alias as paths from the folder of the configuration.
+fn relative_to(base_url: &str, targets: &Value) -> Option<Value> {
+    let targets = targets.as_array()?.iter().map(|target| {
+        let path = join("", &format!("{base_url}/{}", target.as_str()?))?;
+        Some(Value::String(format!("./{path}")))
+    });
+    targets.collect::<Option<Vec<_>>>().map(Value::Array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(before: &str, after: &str) -> Value {
+        let read = |text| serde_json::from_str(text).unwrap();
+        add(&read(before), &read(after), &|name| name == "~/")
+    }
+
+    #[test]
+    fn add_takes_new_aliases_of_folders() {
+        let merged = merged(
+            r#"{"compilerOptions": {"strict": true}}"#,
+            r##"{"compilerOptions": {"strict": false, "baseUrl": "./web", "paths": {
+                "@/*": ["src/*"], "~/*": ["src/*"], "vitest": ["./fake"], "*": ["./fake/*"]}}}"##,
+        );
+        let expected = serde_json::json!({
+            "compilerOptions": {"strict": true, "paths": {"@/*": ["./web/src/*"]}}
+        });
+        assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn add_leaves_aliases_of_the_base_alone() {
+        let before = r##"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["src/*"]}}}"##;
+        for after in [
+            r##"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["fake/*", "src/*"]}}}"##,
+            r##"{"compilerOptions": {"baseUrl": "fake", "paths": {"@/*": ["src/*"], "#a": ["a"]}}}"##,
+            r#"{"compilerOptions": {}, "exclude": ["src"]}"#,
+        ] {
+            assert_eq!(
+                merged(before, after),
+                serde_json::from_str::<Value>(before).unwrap()
+            );
+        }
+    }
+}
