@@ -92,6 +92,10 @@ impl Driver<'_> {
                 state = self.step(run_id, state, input).await?;
             }
         }
+        let is_over = |run: &Run| run.phase() == Phase::Finished;
+        if state.run.as_ref().is_some_and(is_over) {
+            self.site.clear_away().await;
+        }
         Ok(state)
     }
 

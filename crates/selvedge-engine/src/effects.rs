@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_core::guard::{BadGlob, Protection};
 use selvedge_core::machine::{Input, Pending, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, EffectId, EffectKind, GateReport, Sandbox, SessionLimits,
+    Baseline, CheckStatus, EffectId, EffectKind, GateReport, Report, Sandbox, SessionLimits,
     SessionOutcome, SessionStatus, SnapshotMoment, Step, Timestamp, TreeId, Unkept,
 };
 use tokio_util::sync::CancellationToken;
@@ -16,13 +16,14 @@ use crate::agents::env::{for_checks, ours};
 use crate::agents::{Role, SessionRequest, agent_for};
 use crate::checks::CheckAborted;
 use crate::gates::{
-    BaselineRun, CrossedTrees, Gate, Place, Remembered, Setup, Trees, Verification, settle, verify,
+    BaselineRun, Gate, OpenRoom, Place, Remembered, Rooms, Setup, Trees, Verification,
+    compose_base, remove_room, verify,
 };
 use crate::process::Supervisor;
 use crate::sandbox::{Steering, held};
 use crate::tools;
 use crate::unkept;
-use crate::workspace::{self, Workspace, WorkspaceError};
+use crate::workspace::{self, Room, Workspace, WorkspaceError};
 
 /// The file in the run's directory that is there once dependencies were installed in the clone.
 const SET_UP: &str = "set-up";
@@ -36,6 +37,8 @@ pub struct Site {
     pub workspace: Option<Workspace>,
     /// Where it is remembered what checks said of trees; shared by all runs, made when missing.
     pub remembered: PathBuf,
+    /// The room that checks run in, once there is one.
+    pub rooms: Rooms,
     /// How to start an agent's processes.
     pub agents: Supervisor,
     /// How to start a check's: never by a supervisor that an agent could have got hold of.
@@ -91,10 +94,9 @@ impl Site {
                 })
             }
             EffectKind::Verify { run_number } => {
-                tools::expect_changes_by_checks(&self.run_dir);
-                let verification = self.verification(run, *run_number, now);
                 // On the heap: it is the largest of the effects.
-                match Box::pin(verify(&verification, progress, cancel)).await {
+                let verified = Box::pin(self.verify(run, *run_number, now, progress, cancel));
+                match verified.await {
                     Ok(report) => Some(Input::Verified {
                         effect,
                         report: Box::new(report),
@@ -112,6 +114,57 @@ impl Site {
                 }
             }
         }
+    }
+
+    async fn verify(
+        &self,
+        run: &Run,
+        run_number: u32,
+        now: Timestamp,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Report, CheckAborted> {
+        let room = self.open_room(run, false, progress).await?;
+        if room.is_none() {
+            tools::expect_changes_by_checks(&self.run_dir);
+        }
+        let verification = self.verification(run, run_number, room, now);
+        verify(&verification, progress, cancel).await
+    }
+
+    /// Removes what only a run that goes on needs.
+    pub(crate) async fn clear_away(&self) {
+        let run_dir = self.run_dir.clone();
+        let remove = move |workspace: &Workspace| {
+            remove_room(workspace, &run_dir);
+            Ok(())
+        };
+        // A run without snapshots has no room.
+        let _ = self.with_workspace(remove).await;
+    }
+
+    /// The room that the run's checks are run in; none where they run in the workspace. `is_untouched` says whether no
+    /// agent has run in the workspace yet.
+    async fn open_room(
+        &self,
+        run: &Run,
+        is_untouched: bool,
+        progress: &dyn Progress,
+    ) -> Result<Option<OpenRoom>, CheckAborted> {
+        let (Some(workspace), Some(start)) = (&self.workspace, &run.start_tree) else {
+            return Ok(None);
+        };
+        let rooms = &self.rooms;
+        rooms
+            .open(
+                workspace,
+                start,
+                is_untouched,
+                &self.run_dir,
+                &self.checks,
+                progress,
+            )
+            .await
     }
 
     async fn judge(
@@ -135,11 +188,8 @@ impl Site {
             criteria: run.spec.acceptance_criteria.as_deref(),
             report,
             session: attempt.session.as_ref(),
-            trees: trees.map(|(workspace, (start, judged))| Trees {
-                workspace,
-                judged,
-                start,
-            }),
+            trees: trees
+                .map(|(workspace, (start, judged))| Trees::in_place(workspace, judged, start)),
             tier,
             judging,
             left: run.left(),
@@ -168,6 +218,7 @@ impl Site {
         }
         let place = Place {
             workspace: run.spec.workspace.clone(),
+            files: run.spec.workspace.clone(),
             run_dir: self.run_dir.clone(),
             tag: format!("{}.start", run.run_id),
             outputs: "start".to_owned(),
@@ -179,6 +230,7 @@ impl Site {
         };
         let setup = Setup {
             place: &place,
+            room: None,
             progress,
             cancel,
         };
@@ -230,7 +282,14 @@ impl Site {
         cancel: &CancellationToken,
     ) -> Result<(), Box<SessionOutcome>> {
         let failed = |status, error| Err(Box::new(SessionOutcome::failed(status, error)));
-        match self.set_up(run, progress, cancel).await {
+        let prepared = match self.set_up(run, progress, cancel).await {
+            // What is built in the workspace by now was not built by an agent.
+            Ok(()) if run.attempts.len() == 1 => {
+                self.open_room(run, true, progress).await.map(drop)
+            }
+            done => done,
+        };
+        match prepared {
             Ok(()) => {}
             Err(error @ CheckAborted::Cancelled) => {
                 return failed(SessionStatus::Cancelled, error.to_string());
@@ -239,7 +298,11 @@ impl Site {
                 return failed(SessionStatus::Infra, error);
             }
         }
-        match self.renew_tools(run).await {
+        let expected = match self.workspace {
+            Some(_) => self.with_workspace(Room::expect_agent).await,
+            None => Ok(()),
+        };
+        match expected.and(self.renew_tools(run).await) {
             Ok(()) => Ok(()),
             Err(error) => failed(
                 SessionStatus::Infra,
@@ -367,46 +430,72 @@ impl Site {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<Baseline, CheckAborted> {
-        let start = self.workspace.as_ref().zip(run.start_tree.as_ref());
-        let composed = match (start, &run.spec.test_base) {
-            (Some((workspace, start)), Some(test_base)) => {
-                Some(compose_base(workspace, start, test_base, run).await)
+        let room = self
+            .open_room(run, run.attempts.is_empty(), progress)
+            .await?;
+        let trees = self.workspace.clone().zip(run.start_tree.clone());
+        let mut trees =
+            trees.map(|(workspace, start)| Trees::in_place(workspace, start.clone(), start));
+        if let (Some(trees), Some(open)) = (&mut trees, &room) {
+            open.go_to(trees);
+        }
+        let composed = match (&trees, &run.spec.test_base) {
+            (Some(trees), Some(test_base)) => {
+                let name = format!("{}/base", run.run_id);
+                let steps = run.spec.steps();
+                Some(compose_base(trees, test_base, steps, &run.spec, name).await)
             }
             _ => None,
         };
-        if let (Some(Err(_)), Some((workspace, start))) = (&composed, start) {
-            settle(workspace, start).await?;
+        if let (Some(Err(_)), Some(trees)) = (&composed, &trees) {
+            trees.settle(&trees.start).await?;
         }
         let composed = composed.transpose()?;
-        tools::expect_changes_by_checks(&self.run_dir);
+        if room.is_none() {
+            tools::expect_changes_by_checks(&self.run_dir);
+        }
         let baseline = BaselineRun {
             place: Place {
                 workspace: run.spec.workspace.clone(),
+                files: match &room {
+                    Some(open) => open.tree().to_owned(),
+                    None => run.spec.workspace.clone(),
+                },
                 run_dir: self.run_dir.clone(),
                 tag: format!("{}.baseline", run.run_id),
                 outputs: "baseline".to_owned(),
                 last_green: Vec::new(),
                 lock: self.lock(),
-                supervisor: self.checks.clone(),
+                supervisor: room
+                    .as_ref()
+                    .map_or_else(|| self.checks.clone(), OpenRoom::supervisor),
                 is_baseline: true,
                 setup: run.spec.setup.clone(),
             },
             steps: run.spec.steps(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
-            start: start.map(|(workspace, tree)| (workspace, composed.as_ref().unwrap_or(tree))),
+            start: trees
+                .as_ref()
+                .map(|trees| (trees, composed.as_ref().unwrap_or(&trees.start))),
             remembered: Remembered::at(
                 self.remembered.clone(),
                 for_checks(self.checks.shown(), &ours()),
             ),
         };
         let taken = baseline.take(progress, cancel).await;
-        if let (Some(_), Some((workspace, start))) = (&composed, start) {
-            settle(workspace, start).await?;
+        if let (Some(_), Some(trees)) = (&composed, &trees) {
+            trees.settle(&trees.start).await?;
         }
         taken
     }
 
-    fn verification(&self, run: &Run, run_number: u32, now: Timestamp) -> Verification {
+    fn verification(
+        &self,
+        run: &Run,
+        run_number: u32,
+        room: Option<OpenRoom>,
+        now: Timestamp,
+    ) -> Verification {
         let judged = run
             .attempt(run_number)
             .and_then(|attempt| attempt.tree.clone());
@@ -420,17 +509,16 @@ impl Site {
             plan: run.spec.verification.clone(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
             workspace: run.spec.workspace.clone(),
+            room,
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.checks.clone(),
             since: None,
             trees: match trees {
-                (Some(workspace), Some(judged), Some(start)) => Some(Trees {
-                    workspace,
-                    judged,
-                    start,
-                }),
+                (Some(workspace), Some(judged), Some(start)) => {
+                    Some(Trees::in_place(workspace, judged, start))
+                }
                 _ => None,
             },
             // A glob that does not parse was refused before the run was created.
@@ -477,30 +565,6 @@ impl Site {
         }
         last
     }
-}
-
-/// The tree that a later subtask of a plan begins from, with the tests that the plan found.
-async fn compose_base(
-    workspace: &Workspace,
-    start: &TreeId,
-    test_base: &TreeId,
-    run: &Run,
-) -> Result<TreeId, CheckAborted> {
-    let trees = Trees {
-        workspace: workspace.clone(),
-        judged: start.clone(),
-        start: start.clone(),
-    };
-    let crossed = CrossedTrees {
-        trees: &trees,
-        test_base: Some(test_base),
-        allow: &run.spec.allow,
-        expected: &run.spec.expect_test_changes,
-    };
-    let files = crossed.find_files(run.spec.steps()).await?;
-    crossed
-        .compose(format!("{}/base", run.run_id), &files)
-        .await
 }
 
 fn protection(run: &Run) -> Result<Protection, BadGlob> {

@@ -21,5 +21,5 @@ mod unkept;
 
 pub use drive::{DriveError, Driver, Observer, Stop};
 pub use effects::Site;
-pub use gates::{Gate, Since, Trees, Verification, verify};
+pub use gates::{Gate, OpenRoom, Rooms, Since, Trees, Verification, verify};
 pub use sink::{Appended, EventSink, SinkError};

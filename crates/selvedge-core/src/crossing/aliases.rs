@@ -82,8 +82,8 @@ mod tests {
     fn add_takes_new_aliases_of_folders() {
         let merged = merged(
             r#"{"compilerOptions": {"strict": true}}"#,
-            r##"{"compilerOptions": {"strict": false, "baseUrl": "./web", "paths": {
-                "@/*": ["src/*"], "~/*": ["src/*"], "vitest": ["./fake"], "*": ["./fake/*"]}}}"##,
+            r#"{"compilerOptions": {"strict": false, "baseUrl": "./web", "paths": {
+                "@/*": ["src/*"], "~/*": ["src/*"], "vitest": ["./fake"], "*": ["./fake/*"]}}}"#,
         );
         let expected = serde_json::json!({
             "compilerOptions": {"strict": true, "paths": {"@/*": ["./web/src/*"]}}
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn add_leaves_aliases_of_the_base_alone() {
-        let before = r##"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["src/*"]}}}"##;
+        let before = r#"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["src/*"]}}}"#;
         for after in [
-            r##"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["fake/*", "src/*"]}}}"##,
+            r#"{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["fake/*", "src/*"]}}}"#,
             r##"{"compilerOptions": {"baseUrl": "fake", "paths": {"@/*": ["src/*"], "#a": ["a"]}}}"##,
             r#"{"compilerOptions": {}, "exclude": ["src"]}"#,
         ] {

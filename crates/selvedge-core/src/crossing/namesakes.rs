@@ -31,8 +31,9 @@ impl<'a> BaseProject<'a> {
 
     /// `app.pyi` beside `app.py`, and declarations of modules that have none.
     pub(super) fn declares_for_another(&self, path: &str) -> bool {
-        if path.ends_with(".pyi") {
-            return self.namesakes(path).any(|other| other.ends_with(".py"));
+        if path.strip_suffix(".pyi").is_some() {
+            let mut others = self.namesakes(path);
+            return others.any(|other| other.strip_suffix(".py").is_some());
         }
         [".d.ts", ".d.mts", ".d.cts"]
             .iter()

@@ -169,6 +169,9 @@ pub struct Sandbox {
     pub holds: Vec<Hold>,
     /// What did not hold: open by design of the profile, or beyond the backend.
     pub open: Vec<Hold>,
+    /// Whether they are around a room of its own for the checks, with a copy of the workspace that no agent can reach.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub room: bool,
     /// What in the repository's own folder would have made git run something, and was put back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
@@ -189,7 +192,12 @@ impl Sandbox {
             "" => String::new(),
             files => format!("; put back {files}"),
         };
-        self.standing() + &put_back
+        let room = if self.room {
+            "; checks had a copy of the workspace to themselves"
+        } else {
+            ""
+        };
+        self.standing() + room + &put_back
     }
 
     fn standing(&self) -> String {

@@ -3,7 +3,6 @@
 //! is asked for one.
 
 use std::io;
-use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::command_line::{programs, to_argv};
 use super::evidence::weigh;
 use super::execution::{Executed, Execution};
-use super::place::directory_of;
+use super::place::{Directory, directory_of};
 use super::reports::{Awaited, Told};
 use super::{Check, CheckAborted, Finding, Scene, runners};
 use crate::agents::env::{held_back, ours};
@@ -56,12 +55,10 @@ impl CommandCheck {
         scene: &Scene,
         cancel: &CancellationToken,
     ) -> Result<Finding, CheckAborted> {
-        let cwd = match &self.directory {
-            None => scene.workspace.clone(),
-            Some(directory) => match directory_of(directory, &scene.workspace) {
-                Ok(path) => path,
-                Err(finding) => return Ok(*finding),
-            },
+        let directory = self.directory.as_deref().unwrap_or(".");
+        let cwd = match directory_of(directory, scene) {
+            Ok(directory) => directory,
+            Err(finding) => return Ok(*finding),
         };
         let argv = scene.argv.clone().unwrap_or_else(|| to_argv(&self.line));
         let began = Instant::now();
@@ -76,7 +73,7 @@ impl CommandCheck {
         let execution = Execution {
             line: &self.line,
             argv,
-            cwd,
+            cwd: cwd.seen,
             events: false,
             variables: Vec::new(),
             opens: None,
@@ -90,7 +87,7 @@ impl CommandCheck {
     async fn asking(
         &self,
         scene: &Scene,
-        cwd: &Path,
+        cwd: &Directory,
         argv: &[String],
         cancel: &CancellationToken,
     ) -> Result<Option<Finding>, CheckAborted> {
@@ -98,8 +95,8 @@ impl CommandCheck {
         let Some(call) = runners::recognise(argv).or_else(wrapper) else {
             return Ok(None);
         };
-        let (run_dir, project) = (scene.run_dir.clone(), cwd.to_owned());
-        let preparing = spawn_blocking(move || Awaited::prepare(call, &run_dir, &project));
+        let (run_dir, project) = (scene.run_dir.clone(), cwd.clone());
+        let preparing = spawn_blocking(move || Awaited::prepare(call, &run_dir, project));
         let awaited = match preparing.await.map_err(io::Error::from).flatten() {
             Ok(awaited) => awaited,
             Err(error) => {
@@ -110,7 +107,7 @@ impl CommandCheck {
         let execution = Execution {
             line: &self.line,
             argv: awaited.argv(argv),
-            cwd: cwd.to_owned(),
+            cwd: cwd.seen.clone(),
             events: awaited.is_output(),
             variables: awaited.variables(),
             opens: Some(awaited.folder().to_owned()),

@@ -171,7 +171,7 @@ impl Execution<'_> {
         let is_work = self
             .argv
             .first()
-            .is_some_and(|program| is_in_workspace(program, &self.cwd, &scene.workspace));
+            .is_some_and(|program| is_in_workspace(program, &self.cwd, scene));
         match failure.kind {
             SpawnFailureKind::NotFound if is_work => Finding::fail(failure.to_string()),
             SpawnFailureKind::PermissionDenied
@@ -187,13 +187,14 @@ impl Execution<'_> {
 }
 
 /// Whether a program is named by a path that stays in the workspace, instead of being looked up in `PATH`.
-fn is_in_workspace(program: &str, cwd: &Path, workspace: &Path) -> bool {
+fn is_in_workspace(program: &str, cwd: &Path, scene: &Scene) -> bool {
     if !program.contains('/') {
         return false;
     }
     let path = cwd.join(program);
-    let relative = path.strip_prefix(workspace).ok().and_then(Path::to_str);
-    relative.is_some_and(|relative| inside(workspace, relative).is_ok())
+    let relative = path.strip_prefix(&scene.workspace).ok();
+    let relative = relative.and_then(Path::to_str);
+    relative.is_some_and(|relative| inside(&scene.files, relative).is_ok())
 }
 
 /// Sets a variable, joined with the value that it has.

@@ -33,8 +33,10 @@ pub use place::{Outside, inside};
 /// What a check may know of where it runs.
 #[derive(Debug, Clone)]
 pub struct Scene {
-    /// The workspace, canonical.
+    /// The workspace, canonical: where programs see its files.
     pub workspace: PathBuf,
+    /// Where these files lie; the workspace itself, or what is mounted at its path.
+    pub files: PathBuf,
     /// Where outputs are kept; exists.
     pub run_dir: PathBuf,
     /// Name of this check's output file in there.

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::Finding;
+use super::{Finding, Scene};
 
 /// A path that does not stay inside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,12 +34,25 @@ pub fn inside(workspace: &Path, relative: &str) -> Result<PathBuf, Outside> {
     }
 }
 
+/// A directory as a check sees it, and where it lies.
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    pub(super) seen: PathBuf,
+    pub(super) files: PathBuf,
+}
+
 /// The directory that a check runs in. One that is missing is part of the work, which may create it.
-pub(super) fn directory_of(relative: &str, workspace: &Path) -> Result<PathBuf, Box<Finding>> {
-    let path = inside(workspace, relative)
+pub(super) fn directory_of(relative: &str, scene: &Scene) -> Result<Directory, Box<Finding>> {
+    let files = inside(&scene.files, relative)
         .map_err(|outside| Box::new(Finding::error(outside.to_string())))?;
-    if path.exists() {
-        return Ok(path);
+    if files.exists() {
+        let below = files.strip_prefix(&scene.files).unwrap_or(Path::new(""));
+        let seen = if below.as_os_str().is_empty() {
+            scene.workspace.clone()
+        } else {
+            scene.workspace.join(below)
+        };
+        return Ok(Directory { seen, files });
     }
     let reason = format!("its directory `{relative}` does not exist");
     Err(Box::new(Finding::fail(reason)))

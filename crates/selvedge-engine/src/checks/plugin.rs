@@ -41,8 +41,8 @@ impl Plugin {
         cancel: &CancellationToken,
     ) -> Result<Finding, CheckAborted> {
         let directory = self.step.directory.as_deref().unwrap_or(".");
-        let directory = match directory_of(directory, &scene.workspace) {
-            Ok(path) => path,
+        let directory = match directory_of(directory, scene) {
+            Ok(directory) => directory.seen,
             Err(finding) => return Ok(*finding),
         };
         let question = match self.ask(scene, &directory).await {

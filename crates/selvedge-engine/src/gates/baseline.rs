@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::look::{Place, millis};
 use super::remembered::Remembered;
 use super::tier1::{look_at_all, records};
-use super::trees::settle;
+use super::trees::{Trees, blocking};
 use super::written::FilesBefore;
 use crate::activity::Progress;
 use crate::checks::CheckAborted;
@@ -25,7 +25,7 @@ pub(crate) struct BaselineRun<'a> {
     /// Time for the whole of it.
     pub(crate) limit: Duration,
     /// The starting tree, where there are snapshots.
-    pub(crate) start: Option<(&'a Workspace, &'a TreeId)>,
+    pub(crate) start: Option<(&'a Trees, &'a TreeId)>,
     /// Where earlier results are remembered.
     pub(crate) remembered: Remembered,
 }
@@ -65,16 +65,19 @@ impl BaselineRun<'_> {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<(Vec<CheckReport>, Vec<String>), CheckAborted> {
+        if let Some((trees, tree)) = self.start.filter(|(trees, _)| trees.room.is_some()) {
+            trees.settle(tree).await?;
+        }
         self.place.reset(cancel).await?;
         let before = match self.start {
-            Some((workspace, _)) => Some(FilesBefore::note(workspace).await?),
+            Some((trees, _)) => Some(FilesBefore::note(&trees.workspace).await?),
             None => None,
         };
         let deadline = began + self.limit;
         let findings = look_at_all(&self.place, self.steps, deadline, progress, cancel).await?;
         let checks = records(self.steps, findings, self.place.supervisor.redactor())?;
         let mut written = Vec::new();
-        if let Some((workspace, tree)) = self.start {
+        if let Some((trees, tree)) = self.start {
             let mut is_settled = false;
             if let Some(before) = before {
                 let steps = self.place.with_setup(self.steps);
@@ -82,8 +85,13 @@ impl BaselineRun<'_> {
                 written.extend(found);
                 is_settled = is_same;
             }
-            if !is_settled {
-                settle(workspace, tree).await?;
+            if let Some(room) = &trees.room {
+                let room = room.clone();
+                let keep = move |_: &Workspace| room.keep_built();
+                let what = "cannot keep what the checks have built";
+                blocking(&trees.workspace, what, keep).await?;
+            } else if !is_settled {
+                trees.settle(tree).await?;
             }
             self.remembered.keep_written(tree, self.steps, &written);
             for (step, check) in self.steps.iter().zip(&checks) {

@@ -13,7 +13,7 @@ use selvedge_core::crossing::{
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse;
-use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, Step, TreeId};
+use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, RunSpec, Step, TreeId};
 use selvedge_core::words::counted;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use super::look::{Numbered, Place};
 use super::originals::Changes;
 use super::reruns::Reruns;
 use super::tier1::records;
-use super::trees::{Trees, blocking, settle, stored};
+use super::trees::{Trees, blocking, stored};
 use super::written::FilesBefore;
 use crate::activity::{Activity, Progress};
 use crate::checks::CheckAborted;
@@ -169,7 +169,7 @@ impl Crossing<'_> {
     }
 
     async fn forget_bytecode(&self) -> Result<(), CheckAborted> {
-        let (dir, began) = (self.place.workspace.clone(), self.began);
+        let (dir, began) = (self.place.files.clone(), self.began);
         let forget = move |_: &Workspace| {
             forget_bytecode(&dir, began);
             Ok(())
@@ -236,6 +236,7 @@ impl CrossedTrees<'_> {
         let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
         let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
         let (allow, expected) = (self.allow.to_vec(), self.expected.to_vec());
+        let installed_in = self.trees.installed_in().to_owned();
         let find = move |workspace: &Workspace| {
             let (start, judged) = (stored(&start)?, stored(&judged)?);
             let refers = may_refer(&steps);
@@ -271,7 +272,7 @@ impl CrossedTrees<'_> {
                 .into_iter()
                 .map(|(path, bytes)| (name(&path), bytes))
                 .collect();
-            let installed = Installed::around(workspace.dir(), &base);
+            let installed = Installed::around(&installed_in, &base);
             let found = Changes {
                 base: &base,
                 files: &changes,
@@ -297,7 +298,7 @@ impl CrossedTrees<'_> {
         name: String,
         files: &[CrossedFile],
     ) -> Result<TreeId, CheckAborted> {
-        settle(&self.trees.workspace, &self.trees.judged).await?;
+        self.trees.settle_anew().await?;
         let (start, test_base) = (self.trees.start.clone(), self.test_base.cloned());
         let (mut originals, mut merged, mut removed) = (Vec::new(), Vec::new(), Vec::new());
         for file in files {
@@ -342,8 +343,29 @@ impl CrossedTrees<'_> {
             let error = format!("{what}: {} is not as it was before", path.display());
             return Err(CheckAborted::Infrastructure(error));
         }
+        if let Some(room) = &self.trees.room {
+            room.name_entered(&crossed);
+        }
         Ok(TreeId::new(crossed.as_str()))
     }
+}
+
+/// The tree that a later subtask of a plan begins from, with the tests that the plan found.
+pub(crate) async fn compose_base(
+    trees: &Trees,
+    test_base: &TreeId,
+    steps: &[Step],
+    spec: &RunSpec,
+    name: String,
+) -> Result<TreeId, CheckAborted> {
+    let crossed = CrossedTrees {
+        trees,
+        test_base: Some(test_base),
+        allow: &spec.allow,
+        expected: &spec.expect_test_changes,
+    };
+    let files = crossed.find_files(steps).await?;
+    crossed.compose(name, &files).await
 }
 
 /// A path as the classification reads it. One that is not UTF-8 becomes a name that no rule matches.

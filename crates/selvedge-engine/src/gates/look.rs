@@ -15,8 +15,10 @@ use crate::process::Supervisor;
 /// Where looks take place, and under which names.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// The workspace, canonical.
+    /// The workspace, canonical: where checks see its files.
     pub(crate) workspace: PathBuf,
+    /// Where these files lie; the workspace itself, or a room that is mounted at its path.
+    pub(crate) files: PathBuf,
     /// Where outputs are kept; exists.
     pub(crate) run_dir: PathBuf,
     /// Begins the mark of every process.
@@ -116,6 +118,7 @@ impl Place {
         let number = index + 1;
         let scene = Scene {
             workspace: self.workspace.clone(),
+            files: self.files.clone(),
             run_dir: self.run_dir.clone(),
             output_file: format!("{}.check-{number}.out", self.outputs),
             last_green: self.last_green.get(index).cloned().flatten(),

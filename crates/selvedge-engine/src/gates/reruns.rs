@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::look::{Numbered, Place, record};
 use super::tier1::passed;
-use super::trees::{Trees, settle};
+use super::trees::Trees;
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding, select_tests};
 
@@ -99,7 +99,7 @@ impl Reruns<'_> {
         tree: impl FnOnce(&Trees) -> &selvedge_core::model::TreeId,
     ) -> Result<Finding, CheckAborted> {
         if let Some(trees) = self.trees {
-            settle(&trees.workspace, tree(trees)).await?;
+            trees.settle(tree(trees)).await?;
         }
         self.progress.activity(Activity::CheckRepeated {
             label: numbered.step.label().to_owned(),

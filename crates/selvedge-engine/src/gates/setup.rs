@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::crossing::CrossedTrees;
 use super::look::{Numbered, Place};
-use super::trees::{blocking, settle, stored};
+use super::room::OpenRoom;
+use super::trees::{blocking, stored};
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckAborted, Finding};
 use crate::workspace::Workspace;
@@ -23,6 +24,8 @@ const ASIDE: &str = ".selvedge-aside";
 /// The setup of a place, and who watches it.
 pub(crate) struct Setup<'a> {
     pub(crate) place: &'a Place,
+    /// Where the checks run, if not in the workspace.
+    pub(crate) room: Option<&'a OpenRoom>,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) cancel: &'a CancellationToken,
 }
@@ -62,6 +65,9 @@ impl Setup<'_> {
         steps: &[Step],
         changes: Option<ToolFolderChanges>,
     ) -> Result<Option<ToolFolderChanges>, CheckAborted> {
+        if let Some(open) = self.room {
+            open.room.forget_installed();
+        }
         if self.place.setup.run.is_empty() {
             return Ok(changes);
         }
@@ -69,7 +75,7 @@ impl Setup<'_> {
             return Ok(None);
         }
         let installed = self.install_on(trees, steps, changes.as_ref()).await;
-        settle(&trees.trees.workspace, &trees.trees.judged).await?;
+        trees.trees.settle_anew().await?;
         let error = match installed? {
             Installed::All => return Ok(None),
             Installed::AllBut(folders) => {
@@ -96,6 +102,16 @@ impl Setup<'_> {
             trees.compose(name, &files).await?;
         }
         let folders = changes.into_iter().flat_map(|changes| &changes.folders);
+        if let Some(open) = self.room {
+            let installed = self.install_in_room(open).await?;
+            return Ok(match installed {
+                Err(error) => Installed::Failed(error),
+                Ok(installed) => {
+                    let is_left = |folder: &&String| !installed.contains(Path::new(folder));
+                    Installed::of(folders.filter(is_left).cloned().collect())
+                }
+            });
+        }
         let aside = Aside::put(&self.place.workspace, folders.map(PathBuf::from));
         let installed = self.try_install().await;
         let left = aside.settle(!matches!(installed, Ok(None)));
@@ -103,9 +119,32 @@ impl Setup<'_> {
         let left: Vec<String> = left.collect();
         Ok(match installed? {
             Some(error) => Installed::Failed(error),
-            None if left.is_empty() => Installed::All,
-            None => Installed::AllBut(left),
+            None => Installed::of(left),
         })
+    }
+
+    /// Installs dependencies in a room, where nothing of the workspace's installed tools is seen; gives the folders
+    /// that are there then, or why it failed.
+    async fn install_in_room(
+        &self,
+        open: &OpenRoom,
+    ) -> Result<Result<BTreeSet<PathBuf>, String>, CheckAborted> {
+        let place = Place {
+            supervisor: open.installer(),
+            ..self.place.clone()
+        };
+        let setup = Setup {
+            place: &place,
+            ..*self
+        };
+        if let Some(error) = setup.try_install().await? {
+            return Ok(Err(error));
+        }
+        let room = open.room.clone();
+        let note = move |_: &Workspace| room.note_installed();
+        let what = "cannot see what was installed";
+        let installed = blocking(open.room.workspace(), what, note).await?;
+        Ok(Ok(installed))
     }
 
     /// Whether the attempt changed manifests or lock files.
@@ -131,6 +170,17 @@ enum Installed {
     /// It does not make these folders.
     AllBut(Vec<String>),
     Failed(String),
+}
+
+impl Installed {
+    /// All but these folders.
+    fn of(left: Vec<String>) -> Self {
+        if left.is_empty() {
+            Self::All
+        } else {
+            Self::AllBut(left)
+        }
+    }
 }
 
 /// Runs lines one after the other; gives the reason of the first that fails.

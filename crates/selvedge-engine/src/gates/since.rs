@@ -157,11 +157,11 @@ impl Since {
         let start = then.snapshot("then")?.tree;
         let judged = now.snapshot("now")?.tree;
         now.adopt(&then, &start)?;
-        Ok(Trees {
-            workspace: now,
-            judged: TreeId::new(judged.as_str()),
-            start: TreeId::new(start.as_str()),
-        })
+        Ok(Trees::in_place(
+            now,
+            TreeId::new(judged.as_str()),
+            TreeId::new(start.as_str()),
+        ))
     }
 
     /// Runs the checks on it, with what was installed beside the workspace's files.
@@ -205,11 +205,9 @@ impl Since {
             let snapshot = workspace.snapshot_kept(name)?;
             Ok::<_, WorkspaceError>(TreeId::new(snapshot.tree.as_str()))
         };
-        Ok(Trees {
-            start: with_installed(&trees.start, "start")?,
-            judged: with_installed(&trees.judged, "judged")?,
-            workspace: workspace.clone(),
-        })
+        let start = with_installed(&trees.start, "start")?;
+        let judged = with_installed(&trees.judged, "judged")?;
+        Ok(Trees::in_place(workspace.clone(), judged, start))
     }
 
     /// Names files as the same failure in the workspace would.
@@ -235,6 +233,7 @@ impl Since {
     fn place(&self, outputs: PathBuf, supervisor: &Supervisor) -> Place {
         Place {
             workspace: self.then.clone(),
+            files: self.then.clone(),
             tag: self.tag(),
             outputs: "baseline".to_owned(),
             last_green: Vec::new(),

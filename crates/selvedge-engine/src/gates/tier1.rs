@@ -29,6 +29,7 @@ use super::guard::{diagnostics, guard};
 use super::known::mark_touched;
 use super::look::{Numbered, Place, millis, record};
 use super::reruns::Reruns;
+use super::room::OpenRoom;
 use super::setup::Setup;
 use super::trees::{Trees, settle};
 use super::written::FilesBefore;
@@ -41,6 +42,8 @@ use crate::sandbox::{Steering, held};
 const CHANGED_FILES: &str = "changed files";
 /// What the look at the calls of the agent's tools is called.
 const TOOL_CALLS: &str = "tool calls";
+/// How many files that are not there a reason names.
+const ABSENT_NAMED: usize = 3;
 
 /// One verification run.
 #[derive(Debug, Clone)]
@@ -55,6 +58,8 @@ pub struct Verification {
     pub limit: Duration,
     /// The workspace, canonical.
     pub workspace: PathBuf,
+    /// Where the checks run, if not in the workspace itself.
+    pub room: Option<OpenRoom>,
     /// Where outputs are kept; exists.
     pub run_dir: PathBuf,
     /// Begins the mark of every process.
@@ -120,19 +125,51 @@ pub async fn verify(
     };
     let mut trees = verification.trees.clone();
     let guard = verification.guard(trees.as_mut()).await?;
+    let delivered = trees.as_ref().map(|trees| trees.judged.clone());
+    let mut absent = Vec::new();
+    if let (Some(open), Some(trees)) = (&verification.room, trees.as_mut()) {
+        absent = trees.enter(&open.room).await?;
+    }
     let before = Steering::note(&verification.workspace);
     let report = set_up_and_run(verification, steps, trees, progress, cancel).await;
     // Checks that were aborted have changed things, too.
     let put_back = before.put_back();
+    let mut report = report?;
+    name_absent(&absent, &mut report.checks);
     Ok(Report {
         guard,
+        tree: delivered,
         sandbox: Some(Sandbox {
             put_back,
+            room: verification.room.is_some(),
             ..held(&verification.supervisor)
         }),
         duration_ms: millis(began.elapsed()),
-        ..report?
+        ..report
     })
+}
+
+/// Says of failed checks which ignored files of the attempt's they speak of: these are not there when checks run.
+fn name_absent(absent: &[PathBuf], checks: &mut [CheckReport]) {
+    for check in checks.iter_mut().filter(|check| check.status.is_failure()) {
+        let is_named = |path: &&PathBuf| {
+            let path = path.to_string_lossy();
+            check.output.contains(path.as_ref()) || check.target.contains(path.as_ref())
+        };
+        let named: Vec<_> = absent.iter().filter(is_named).take(ABSENT_NAMED).collect();
+        if named.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = named
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let said = check.reason.take().unwrap_or_default();
+        check.reason = Some(format!(
+            "{said}; ignored files that the attempt made are not there when it is checked: {} (a line in `[setup] run` can make them)",
+            named.join(", ")
+        ));
+    }
 }
 
 /// Installs dependencies again where the attempt changed them, then runs the checks.
@@ -148,6 +185,7 @@ async fn set_up_and_run(
         let place = verification.place();
         let setup = Setup {
             place: &place,
+            room: verification.room.as_ref(),
             progress,
             cancel,
         };
@@ -231,25 +269,29 @@ async fn run_checks(
         .await;
     let is_settled = is_settled && matches!(crossed, Ok(None));
     // A run that is stopped must not leave the original tests in the workspace either.
-    if let Some(trees) = trees.as_ref().filter(|_| !is_settled) {
+    let in_place = trees.as_ref().filter(|trees| trees.room.is_none());
+    if let Some(trees) = in_place.filter(|_| !is_settled) {
         settle(&trees.workspace, &trees.judged).await?;
     }
     report.crossed = crossed?.map(Box::new);
-    report.tree = trees.map(|trees| trees.judged);
     report.written_files = verification.name_written(written);
     Ok(report)
 }
 
 impl Verification {
     fn place(&self) -> Place {
+        let room = self.room.as_ref();
         Place {
             workspace: self.workspace.clone(),
+            files: room
+                .map_or(&*self.workspace, |open| open.room.tree())
+                .to_owned(),
             run_dir: self.run_dir.clone(),
             tag: self.tag.clone(),
             outputs: format!("attempt-{}", self.run_number),
             last_green: self.last_green.clone(),
             lock: self.lock.clone(),
-            supervisor: self.supervisor.clone(),
+            supervisor: room.map_or_else(|| self.supervisor.clone(), OpenRoom::supervisor),
             is_baseline: false,
             setup: self.setup.clone(),
         }
@@ -413,7 +455,7 @@ async fn settle_green(
     let Some(trees) = trees.filter(|_| !is_red) else {
         return Ok(false);
     };
-    if !is_same {
+    if !is_same && trees.room.is_none() {
         settle(&trees.workspace, &trees.judged).await?;
     }
     Ok(true)

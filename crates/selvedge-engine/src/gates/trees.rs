@@ -2,10 +2,12 @@
 //! to what was judged, and after the last one it is made so again, so that the tree that is delivered
 //! is the tree that was verified.
 
+use std::path::Path;
+
 use selvedge_core::model::TreeId;
 
 use crate::checks::CheckAborted;
-use crate::workspace::{self, Workspace};
+use crate::workspace::{self, Room, Workspace};
 
 /// Snapshots of one workspace, and the two trees that matter to a verification run.
 #[derive(Debug, Clone)]
@@ -16,6 +18,48 @@ pub struct Trees {
     pub judged: TreeId,
     /// What the run began from.
     pub start: TreeId,
+    /// Where checks run, if it is not the workspace itself; then the snapshots are those of what is there.
+    pub(crate) room: Option<Room>,
+}
+
+impl Trees {
+    /// Trees of a workspace in which the checks run themselves.
+    pub fn in_place(workspace: Workspace, judged: TreeId, start: TreeId) -> Self {
+        Self {
+            workspace,
+            judged,
+            start,
+            room: None,
+        }
+    }
+
+    /// The folder that has what is installed beside the files.
+    pub(super) fn installed_in(&self) -> &Path {
+        match &self.room {
+            Some(room) => room.origin(),
+            None => self.workspace.dir(),
+        }
+    }
+
+    /// Makes the place where checks run equal to a tree; says whether it was not.
+    pub(crate) async fn settle(&self, tree: &TreeId) -> Result<bool, CheckAborted> {
+        match self.room.clone() {
+            None => settle(&self.workspace, tree).await,
+            Some(room) => {
+                let tree = tree.clone();
+                let enter = move |_: &Workspace| room.enter(&stored(&tree)?);
+                blocking(&self.workspace, "cannot put the tree back", enter).await
+            }
+        }
+    }
+
+    /// The same, of the tree that is judged, where checks have run on it already: what they built is not kept.
+    pub(super) async fn settle_anew(&self) -> Result<bool, CheckAborted> {
+        if let Some(room) = &self.room {
+            room.leave();
+        }
+        self.settle(&self.judged).await
+    }
 }
 
 /// The name of a tree in the snapshots.
@@ -24,7 +68,7 @@ pub(super) fn stored(tree: &TreeId) -> Result<workspace::TreeId, workspace::Work
 }
 
 /// Makes the workspace equal to a tree; says whether it was not.
-pub(crate) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
+pub(super) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
     let tree = tree.clone();
     blocking(workspace, "cannot put the tree back", move |workspace| {
         workspace.settle(&stored(&tree)?)

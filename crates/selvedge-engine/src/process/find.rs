@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+/// Where the C library looks when there is no `PATH`.
+pub(crate) const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
 /// The executable file that a program's name means when it is started in `cwd` with this `PATH`, as
 /// `execvp` finds it; none when there is none.
 pub fn find_program(program: impl AsRef<OsStr>, path: &OsStr, cwd: &Path) -> Option<PathBuf> {

@@ -40,6 +40,7 @@ pub use ended::{
     Ended, Exit, How, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport,
     method_of_this_system,
 };
+pub(crate) use find::DEFAULT_PATH;
 pub use find::find_program;
 pub use lock::{Liveness, wait_until_dead};
 pub use run::run;

@@ -71,7 +71,7 @@ pub(crate) fn arguments(plan: &Plan, temporary: &Path, face: &Path) -> Vec<OsStr
         arguments.extend(kept.flat_map(|name| ["--cap-add".into(), (*name).into()]));
     }
     for (path, mount) in mounts(plan, face) {
-        arguments.extend(words(&path, mount, temporary));
+        arguments.extend(words(&path, mount, temporary, &plan.source_of(&path)));
     }
     let is_root = rustix::process::geteuid().is_root();
     for steers in KERNEL
@@ -102,7 +102,7 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
-fn words(path: &Path, mount: Mount, temporary: &Path) -> Vec<OsString> {
+fn words(path: &Path, mount: Mount, temporary: &Path, source: &Path) -> Vec<OsString> {
     let one = |option: &str| vec![option.into(), path.into()];
     let two = |option: &str, from: &Path| vec![option.into(), from.into(), path.into()];
     match mount {
@@ -112,7 +112,7 @@ fn words(path: &Path, mount: Mount, temporary: &Path) -> Vec<OsString> {
         Mount::Temporary => two("--bind", &temporary.join(name_of_temporary(path))),
         Mount::Place(Access::Hidden) if is_folder(path) => one("--tmpfs"),
         Mount::Place(Access::Hidden) => two("--ro-bind", Path::new("/dev/null")),
-        Mount::Place(Access::Read) => two("--ro-bind-try", path),
-        Mount::Place(Access::Write) => two("--bind-try", path),
+        Mount::Place(Access::Read) => two("--ro-bind-try", source),
+        Mount::Place(Access::Write) => two("--bind-try", source),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! It runs behind the mounts already and trusts nothing there; all it knows came over its socket.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ use selvedge_core::model::Backend;
 
 use super::job::{Job, Word};
 use super::{container, landlock, seccomp};
-use crate::process::{Control, Exit, find_program};
+use crate::process::{Control, DEFAULT_PATH, Exit, find_program};
 
 /// Does as it is told over descriptor 0, or over the socket at the path that its argument names. Call it
 /// before anything else.
@@ -113,14 +113,22 @@ fn program(job: &Job) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
     let told = job.env.iter();
     let told = told.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let told: Vec<_> = told.collect();
-    if !job.plan.backend.is_container() {
+    if !job.plan.shows_other_files() {
         return Ok((PathBuf::from(&job.program), told));
     }
-    let env = container::merged(std::env::vars_os(), &told, &job.plan);
+    let env = if job.plan.backend.is_container() {
+        container::merged(std::env::vars_os(), &told, &job.plan)
+    } else {
+        told
+    };
     let path = env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
-    let name = OsString::from(&job.program);
-    let found = find_program(name, path, &PathBuf::from(&job.cwd));
+    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
+    let (name, cwd) = (OsString::from(&job.program), PathBuf::from(&job.cwd));
+    if name.as_encoded_bytes().contains(&b'/') {
+        // The attempt itself tells best what is wrong with it.
+        return Ok((cwd.join(name), env));
+    }
+    let found = find_program(name, path, &cwd);
     let found = found.ok_or(io::Error::from_raw_os_error(libc::ENOENT))?;
     Ok((found, env))
 }

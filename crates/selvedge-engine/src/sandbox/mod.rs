@@ -32,7 +32,7 @@ use selvedge_core::model::{AgentKind, Backend, Profile, Sandbox};
 
 use crate::process::{Command, Supervisor, clear_containers, clear_temporary};
 use places::{Places, real};
-use plan::bytes;
+use plan::{Access, Moved, bytes};
 
 pub(crate) use blame::blame;
 pub(crate) use bubblewrap::{TEMPORARY, arguments, name_of_temporary};
@@ -72,12 +72,44 @@ struct Own {
     places: Places,
     contained: Option<Contained>,
     held: Sandbox,
+    /// What is mounted at the workspace's path in its place.
+    room: Option<RoomMounts>,
+}
+
+/// A tree that is mounted at the workspace's path, and what of the workspace is shown in it. Paths of the latter are
+/// relative to the workspace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RoomMounts {
+    pub(crate) tree: PathBuf,
+    /// Files and folders of the workspace that may be read at their own places.
+    pub(crate) shown: Vec<PathBuf>,
+    /// Folders that may be read at another place in the workspace: what it is, and where.
+    pub(crate) shown_at: Vec<(PathBuf, PathBuf)>,
+    /// Folders that may be written at a place in the workspace: what it is, and where.
+    pub(crate) written_at: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Walls {
     /// What was seen to hold.
     pub fn held(&self) -> &Sandbox {
         &self.own.held
+    }
+
+    /// The same walls with a room in the place of the workspace; none where nothing can be mounted, or where a daemon
+    /// can be asked for the workspace's own files.
+    pub(crate) fn in_room(&self, room: RoomMounts) -> Option<Self> {
+        let own = Own {
+            room: Some(room),
+            ..Own::clone(&self.own)
+        };
+        self.can_mount().then(|| Self { own: own.into() })
+    }
+
+    /// Whether something else can be mounted at the workspace's path for all that a session can reach.
+    pub(crate) fn can_mount(&self) -> bool {
+        let own = &*self.own;
+        let has_mounts = own.backend == Backend::Bubblewrap || own.backend.is_container();
+        has_mounts && !own.writable.iter().any(|path| is_socket(path))
     }
 
     /// What a command may reach, and the variables that walls move elsewhere.
@@ -123,7 +155,12 @@ impl Walls {
             .chain(home.clone().filter(|_| strict))
             // What was asked to be writable is there; a cache is none of that.
             .filter(|path| !opened.contains(path));
-        let masked: Vec<PathBuf> = masked.collect();
+        let is_seen = |path: &PathBuf| match (&own.room, path.strip_prefix(&own.workspace)) {
+            // What is to be hidden in a room must be there, or it would be made there.
+            (Some(room), Ok(below)) => room.tree.join(below).exists(),
+            _ => true,
+        };
+        let masked: Vec<PathBuf> = masked.filter(is_seen).collect();
         let toolchains = if strict {
             own.places.toolchains()
         } else {
@@ -141,7 +178,9 @@ impl Walls {
                 path.starts_with(masked) && Some(masked) != home.as_ref() && !is_in(run_dir, path)
             })
         });
+        let is_in_room = |path: &PathBuf| own.room.is_some() && path.starts_with(&own.workspace);
         let pinned = own.places.pinned().into_iter();
+        let pinned = pinned.filter(|path| !is_in_room(path));
         let plan = Plan {
             backend: own.backend,
             shown: bytes(shown),
@@ -155,6 +194,7 @@ impl Walls {
             strict,
             writable: bytes(opened.into_iter().chain(caches)),
             contained: own.contained.clone(),
+            moved: own.moved(),
         };
         (plan, moved)
     }
@@ -201,6 +241,38 @@ impl Walls {
             .filter_map(real)
             .collect()
     }
+}
+
+impl Own {
+    /// What is mounted in the workspace's place.
+    fn moved(&self) -> Vec<Moved> {
+        let Some(room) = &self.room else {
+            return Vec::new();
+        };
+        let at = |source: &Path, place: &Path, access| Moved {
+            source: source.as_os_str().into(),
+            place: self.workspace.join(place).as_os_str().into(),
+            access,
+        };
+        let tree = Moved {
+            source: room.tree.as_os_str().into(),
+            place: self.workspace.as_os_str().into(),
+            access: Access::Write,
+        };
+        let shown = room.shown.iter();
+        let shown = shown.map(|path| at(&self.workspace.join(path), path, Access::Read));
+        let shown_at = room.shown_at.iter();
+        let shown_at = shown_at.map(|(source, place)| at(source, place, Access::Read));
+        let written_at = room.written_at.iter();
+        let written_at = written_at.map(|(source, place)| at(source, place, Access::Write));
+        let all = shown.chain(shown_at).chain(written_at);
+        [tree].into_iter().chain(all).collect()
+    }
+}
+
+fn is_socket(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 fn is_temporary(path: &Path) -> bool {

@@ -73,11 +73,11 @@ pub(super) fn mounts(plan: &Plan, wanted: &Wanted<'_>, portable: &Portable) -> V
     }
     mounts.push(Mount::new(SOCKET, What::Written(wanted.socket.to_owned())));
     let mut places = plan.places();
-    places.retain(|path, _| path.exists());
+    places.retain(|path, _| plan.source_of(path).exists());
     for (path, access) in &places {
         let what = match access {
-            Access::Read => What::Shown(path.clone()),
-            Access::Write => What::Written(path.clone()),
+            Access::Read => What::Shown(plan.source_of(path)),
+            Access::Write => What::Written(plan.source_of(path)),
             // What lies in nothing that is shown is not there at all, and needs no mask.
             Access::Hidden if !is_below_shown(&places, path) => continue,
             Access::Hidden if path.is_dir() => What::Empty,
@@ -120,6 +120,7 @@ pub(super) mod tests {
             network: false,
             strict: false,
             contained: None,
+            moved: Vec::new(),
         }
     }
 

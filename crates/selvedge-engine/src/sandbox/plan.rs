@@ -31,10 +31,21 @@ pub(crate) struct Plan {
     pub(crate) strict: bool,
     /// What a container is made of, where it is one.
     pub(crate) contained: Option<Contained>,
+    /// Places where something else is mounted than what lies there.
+    pub(crate) moved: Vec<Moved>,
+}
+
+/// A folder that is mounted at another path than its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Moved {
+    pub(crate) source: Bytes,
+    pub(crate) place: Bytes,
+    pub(crate) access: Access,
 }
 
 /// What a session may do with a place, and with what lies below it up to the next place that is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Access {
     /// Nothing: it is not there.
     Hidden,
@@ -60,7 +71,37 @@ impl Plan {
             .filter(|path| nearest(&places, path) == Some(Access::Write))
             .collect();
         places.extend(pinned.into_iter().map(|path| (path, Access::Read)));
+        let moved = self.moved.iter();
+        places.extend(moved.map(|moved| (PathBuf::from(&moved.place), moved.access)));
         places
+    }
+
+    /// What is mounted at a place.
+    pub(super) fn source_of(&self, place: &Path) -> PathBuf {
+        let moved = self
+            .moved
+            .iter()
+            .find(|moved| PathBuf::from(&moved.place) == place);
+        moved.map_or_else(|| place.to_owned(), |moved| PathBuf::from(&moved.source))
+    }
+
+    /// Where on this machine something lies that the session sees at a path.
+    pub(crate) fn lies_here(&self, seen: &Path) -> PathBuf {
+        let moved = self.moved.iter().filter_map(|moved| {
+            let place = PathBuf::from(&moved.place);
+            let below = seen.strip_prefix(&place).ok()?;
+            Some((
+                place.as_os_str().len(),
+                PathBuf::from(&moved.source).join(below),
+            ))
+        });
+        let nearest = moved.max_by_key(|(length, _)| *length);
+        nearest.map_or_else(|| seen.to_owned(), |(_, path)| path)
+    }
+
+    /// Whether programs are to be looked for where the session runs, because other files lie there than here.
+    pub(crate) fn shows_other_files(&self) -> bool {
+        self.backend.is_container() || !self.moved.is_empty()
     }
 }
 

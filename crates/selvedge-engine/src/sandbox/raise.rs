@@ -192,6 +192,7 @@ impl Walls {
                 places,
                 contained,
                 held,
+                room: None,
             }),
         })
     }

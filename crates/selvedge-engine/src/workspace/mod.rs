@@ -31,6 +31,7 @@ mod relative;
 pub(crate) mod repository;
 mod restore;
 mod revision;
+mod room;
 pub(crate) mod shadow;
 mod single;
 mod snapshot;
@@ -64,6 +65,7 @@ pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 
 pub(crate) use anchored::Anchor;
 pub(crate) use prints::FilePrints;
+pub(crate) use room::Room;
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 
 use git::Git;

@@ -19,6 +19,8 @@ use crate::local::{Home, Own, disk};
 use crate::output::json;
 use selvedge_core::words::counted;
 
+/// How long the room of a run is kept that nobody goes on with.
+const ROOMS: Duration = Duration::from_hours(7 * 24);
 /// How long the result of a baseline is remembered.
 const BASELINES: Duration = Duration::from_hours(30 * 24);
 
@@ -48,6 +50,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
     let mut removed = of_runs(&home, &runs, args.failed)?;
     removed.extend(shadows(&home, &runs));
     removed.extend(baselines(&home));
+    removed.extend(rooms(&home, &runs));
     if !args.dry_run {
         for waste in &removed {
             remove(&waste.path)?;
@@ -173,6 +176,29 @@ fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
 
 fn directory(run: &RunSummary) -> Option<&Path> {
     run.task.as_ref().map(|task| task.workspace.as_path())
+}
+
+/// Verification rooms that runs have left, which remove their own at the end: of runs that are over, and of those that
+/// nobody has gone on with for long. A run that goes on makes another one.
+fn rooms(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+    let is_over = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let run = runs
+            .iter()
+            .find(|run| Some(&*run.run_id.to_string()) == name);
+        run.is_some_and(|run| matches!(run.standing, Standing::Finished { .. }))
+    };
+    let runs = entries(&home.root().join("runs")).into_iter();
+    let rooms = runs.map(|run| (is_over(&run), run.join("room")));
+    let rooms =
+        rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOMS)));
+    rooms
+        .map(|(_, path)| Waste {
+            what: "room",
+            bytes: disk::size(&path),
+            path,
+        })
+        .collect()
 }
 
 fn baselines(home: &Home) -> Vec<Waste> {

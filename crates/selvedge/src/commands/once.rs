@@ -105,6 +105,7 @@ async fn carry_out(
     let raised = walls::raise(&checks.sandbox, &checks.dir, &home).await?;
     let dir = checks.dir.as_path();
     let verification = Verification {
+        room: None,
         task_id: TaskId::new(Uuid::now_v7()),
         run_number: 1,
         plan: checks.plan.clone(),

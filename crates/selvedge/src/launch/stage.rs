@@ -5,7 +5,7 @@ use std::time::Duration;
 use selvedge_core::machine::{Input, State};
 use selvedge_core::model::{RunId, RunSpec, Timestamp};
 use selvedge_engine::process::{Liveness, Supervisor, sweep_run, wait_until_dead};
-use selvedge_engine::{DriveError, Driver, Observer, Site};
+use selvedge_engine::{DriveError, Driver, Observer, Rooms, Site};
 
 use super::signals::Signals;
 use crate::error::CliError;
@@ -94,6 +94,7 @@ impl Stage<'_> {
             run_dir: self.home.make_run_dir(run_id)?,
             workspace,
             remembered: self.home.root().join("baselines"),
+            rooms: Rooms::default(),
             agents: Supervisor::this_program()
                 .within(raised.agents)
                 .redacting(redactor.clone()),

@@ -6,12 +6,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{RunId, RunSpec, Task, TaskId};
-use selvedge_engine::Site;
 use selvedge_engine::agents::env;
 use selvedge_engine::checkout::{Address, Checkout, CheckoutError, Identity, Made};
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::sandbox::{Scene, raise};
 use selvedge_engine::workspace::{LockError, Workspace, WorkspaceLock, file_name_for};
+use selvedge_engine::{Rooms, Site};
 
 use crate::secrets;
 
@@ -185,6 +185,7 @@ impl Place {
             run_dir: self.run_dir(),
             workspace,
             remembered: ground.root.join("baselines"),
+            rooms: Rooms::default(),
             agents: Supervisor::this_program()
                 .within(raised.agents)
                 .redacting(redactor.clone()),

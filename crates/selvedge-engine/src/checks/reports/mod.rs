@@ -14,11 +14,12 @@ use std::fs::Permissions;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use selvedge_digest::{Digester, Exit, Hints, TestSummary};
 use tempfile::TempDir;
 
+use super::place::Directory;
 use super::runners::{Call, Join, Place, REPORT};
 use crate::workspace::Anchor;
 use below::Below;
@@ -60,12 +61,12 @@ pub(super) struct Awaited {
     anchor: Anchor,
     below: Option<Below>,
     /// Where the runner is started.
-    project: PathBuf,
+    project: Directory,
 }
 
 impl Awaited {
     /// Makes a folder for it, and for what the runner needs beside.
-    pub(super) fn prepare(call: Call, run_dir: &Path, project: &Path) -> io::Result<Self> {
+    pub(super) fn prepare(call: Call, run_dir: &Path, project: Directory) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("report-")
             .permissions(Permissions::from_mode(0o700))
@@ -74,7 +75,9 @@ impl Awaited {
             std::fs::write(folder.path().join(name), text)?;
         }
         let below = match call.row.place {
-            Place::Below { folders, cleared } => Some(Below::look(project, folders, cleared)?),
+            Place::Below { folders, cleared } => {
+                Some(Below::look(&project.files, folders, cleared)?)
+            }
             Place::File | Place::Folder(_) | Place::Started | Place::Output => None,
         };
         let anchor = Anchor::at(folder.path())?;
@@ -83,7 +86,7 @@ impl Awaited {
             folder,
             anchor,
             below,
-            project: project.to_owned(),
+            project,
         })
     }
 
@@ -110,7 +113,7 @@ impl Awaited {
     /// Reads it. Blocks.
     pub(super) fn read(&self, printed: Option<TestSummary>) -> Told {
         match self.look(printed) {
-            Told::Whole(tests) => Told::Whole(ids_from_here(tests, &self.project)),
+            Told::Whole(tests) => Told::Whole(ids_from_here(tests, &self.project.seen)),
             other => other,
         }
     }

@@ -18,7 +18,7 @@ fn stage(line: &str) -> Stage {
     let root = tempfile::tempdir().unwrap();
     let argv = to_argv(line);
     let call = runners::recognise(&argv).unwrap();
-    let awaited = Awaited::prepare(call, root.path(), root.path()).unwrap();
+    let awaited = Awaited::prepare(call, root.path(), directory(root.path())).unwrap();
     let argv = awaited.argv(&argv);
     Stage {
         root,
@@ -51,6 +51,13 @@ fn why(told: Told) -> String {
     match told {
         Told::Unreadable(why) => why,
         other => panic!("{other:?}"),
+    }
+}
+
+fn directory(path: &Path) -> Directory {
+    Directory {
+        seen: path.to_owned(),
+        files: path.to_owned(),
     }
 }
 
@@ -116,7 +123,7 @@ fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
     let told = |files: &[(&str, &str)]| {
         let root = tempfile::tempdir().unwrap();
         let call = runners::wrapper(&to_argv("make test")).unwrap();
-        let awaited = Awaited::prepare(call, root.path(), root.path()).unwrap();
+        let awaited = Awaited::prepare(call, root.path(), directory(root.path())).unwrap();
         for (name, text) in files {
             fs::write(awaited.folder().join(name), text).unwrap();
         }
@@ -190,7 +197,7 @@ fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
     write("b/target/surefire-reports/TEST-Again.xml", "");
     let call = runners::recognise(&to_argv("mvn test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = Awaited::prepare(call, private.path(), root.path()).unwrap();
+    let awaited = Awaited::prepare(call, private.path(), directory(root.path())).unwrap();
     write("b/target/surefire-reports/TEST-Again.xml", &class("Again"));
     write("a/target/failsafe-reports/TEST-New.xml", &class("New"));
     write("a/target/surefire-reports/notes.xml", "");
@@ -209,7 +216,7 @@ fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() 
     fs::write(&old, class("Old")).unwrap();
     let call = runners::recognise(&to_argv("gradle test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = Awaited::prepare(call, private.path(), root.path()).unwrap();
+    let awaited = Awaited::prepare(call, private.path(), directory(root.path())).unwrap();
     assert!(!old.exists());
     assert_eq!(awaited.read(None), Told::Nothing);
 }

@@ -16,9 +16,7 @@ use super::walled::{self, Keeper, Surroundings};
 use crate::process::ended::{SpawnFailure, SpawnFailureKind};
 use crate::process::find;
 use crate::process::wire::{Spec, StdinSpec};
-
-/// Where the C library looks when there is no `PATH`.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
+use crate::sandbox::Plan;
 
 /// A program that runs.
 pub(super) struct Launched {
@@ -55,11 +53,10 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
             "empty command line".to_owned(),
         ));
     };
-    enter(&cwd)?;
-    let in_image = spec.walls.as_ref();
-    let in_image = in_image.is_some_and(|plan| plan.backend.is_container());
-    let program = if in_image {
-        // What is there only the image knows.
+    let walls = spec.walls.as_ref();
+    enter(&walls.map_or_else(|| cwd.clone(), |plan| plan.lies_here(&cwd)))?;
+    let program = if walls.is_some_and(Plan::shows_other_files) {
+        // What is there is only known behind the walls.
         PathBuf::from(name)
     } else {
         find(name, &env, &cwd)?
@@ -151,7 +148,7 @@ fn find(name: &OsStr, env: &[(OsString, OsString)], cwd: &Path) -> Result<PathBu
         return Ok(cwd.join(name));
     }
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let path = path.map_or(OsStr::new(find::DEFAULT_PATH), |(_, value)| value);
     if let Some(program) = find::find_program(name, path, cwd) {
         return Ok(program);
     }

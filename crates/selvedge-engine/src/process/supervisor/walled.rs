@@ -236,7 +236,11 @@ fn unstarted(plan: &Plan, found: &Found, errno: i32) -> SpawnFailure {
             let message = format!("no program {name} in the image {}", contained.image);
             failure(SpawnFailureKind::NotFound, Some(errno), message)
         }
-        _ => explain(&error, &found.program),
+        _ if is_missing && !found.name.as_encoded_bytes().contains(&b'/') => {
+            let message = format!("no program {} in PATH", found.name.to_string_lossy());
+            failure(SpawnFailureKind::NotFound, Some(errno), message)
+        }
+        _ => explain(&error, &plan.lies_here(&found.cwd.join(&found.program))),
     }
 }
 

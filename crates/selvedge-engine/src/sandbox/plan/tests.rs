@@ -65,6 +65,7 @@ fn plan(paths: &[PathBuf], named: &[Named]) -> Plan {
         network: true,
         strict: true,
         contained: None,
+        moved: Vec::new(),
     }
 }
 

@@ -11,6 +11,7 @@ mod escapes;
 mod forging;
 mod kernel;
 mod masks;
+mod room;
 mod scene;
 mod secrets;
 mod steering;
@@ -38,6 +39,21 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// The same where a room can be mounted, but for containers.
+macro_rules! in_rooms {
+    ($($name:ident),+ $(,)?) => {
+        mod bubblewrap {
+            $(#[test]
+            fn $name() {
+                if let Some(scene) = crate::sandbox::scene::Scene::behind("bubblewrap") {
+                    super::$name(&scene);
+                }
+            })+
+        }
+    };
+}
+pub(crate) use in_rooms;
 
 /// The same in containers of one engine: `sandbox::…::podman::name`.
 macro_rules! in_containers {
