@@ -37,7 +37,9 @@ impl Case<'_> {
     pub(super) fn run(&self, controls: &Controls) -> Result<RunResult, String> {
         controls.prove(self)?;
         let Self { project, change } = self;
-        let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+        // As a person has it: behind the best walls that there are.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge")).behind("auto");
         lay_out(&env, &project.before(change));
         packages::install(&project.npm, &env.work());
         env.repo();
