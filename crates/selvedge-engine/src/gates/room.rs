@@ -1,7 +1,6 @@
 //! Where checks run: in a verification room, if it can be mounted at the workspace's path for all that a check can
 //! reach, and else in the workspace itself.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +11,7 @@ use crate::activity::{Activity, Progress};
 use crate::checks::CheckAborted;
 use crate::process::Supervisor;
 use crate::sandbox::{RoomMounts, Walls};
-use crate::workspace::{Room, Workspace};
+use crate::workspace::{Room, RoomMount, Workspace};
 
 /// What the room's folder is called in a run's own.
 const FOLDER: &str = "room";
@@ -21,11 +20,12 @@ const FOLDER: &str = "room";
 #[derive(Debug, Clone, Default)]
 pub struct Rooms(Arc<Mutex<Option<Room>>>);
 
-/// A room, and who starts checks in it.
+/// A room that checks can be started in.
 #[derive(Debug, Clone)]
 pub struct OpenRoom {
     pub(super) room: Room,
     checks: Supervisor,
+    walls: Walls,
 }
 
 impl Rooms {
@@ -43,9 +43,9 @@ impl Rooms {
         checks: &Supervisor,
         progress: &dyn Progress,
     ) -> Result<Option<OpenRoom>, CheckAborted> {
-        if !checks.walls().is_some_and(Walls::can_mount) {
+        let Some(walls) = checks.walls().filter(|walls| walls.can_mount()) else {
             return Ok(None);
-        }
+        };
         let earlier = self.slot().clone();
         let folder = run_dir.join(FOLDER);
         if earlier.is_none() && !folder.exists() {
@@ -63,6 +63,7 @@ impl Rooms {
         Ok(room.map(|room| OpenRoom {
             room,
             checks: checks.clone(),
+            walls: walls.clone(),
         }))
     }
 
@@ -78,42 +79,33 @@ pub(crate) fn remove_room(origin: &Workspace, run_dir: &Path) {
 }
 
 impl OpenRoom {
-    /// Who starts checks in the room, with the installed tools of the workspace but for those that were installed in
-    /// the room itself.
+    /// Starts checks in the room.
     pub(crate) fn supervisor(&self) -> Supervisor {
-        self.supervisor_hiding(&self.room.installed())
+        self.supervisor_with(self.room.mounts())
     }
 
-    /// Who installs tools in the room: none of the workspace's are there.
+    /// Starts a setup in the room, which installs tools where there are none.
     pub(super) fn installer(&self) -> Supervisor {
-        self.supervisor_hiding(&self.room.shown_tools().into_iter().collect())
+        self.supervisor_with(self.room.mounts_without_tools())
     }
 
-    /// Where the files of the workspace lie.
+    /// The folder where the files of the workspace lie.
     pub(crate) fn tree(&self) -> &Path {
         self.room.tree()
     }
 
-    /// Lets trees be those of the room.
+    /// Makes trees those of the room.
     pub(crate) fn go_to(&self, trees: &mut Trees) {
         trees.workspace = self.room.workspace().clone();
         trees.room = Some(self.room.clone());
     }
 
-    fn supervisor_hiding(&self, hidden: &BTreeSet<PathBuf>) -> Supervisor {
-        let room = &self.room;
-        let is_seen = |path: &Path| !path.ancestors().any(|above| hidden.contains(above));
-        let shown = room.shown().iter().filter(|path| is_seen(path));
-        let written = room.written_at().iter().filter(|(_, place)| is_seen(place));
+    fn supervisor_with(&self, mounts: Vec<RoomMount>) -> Supervisor {
         let mounts = RoomMounts {
-            tree: room.tree().to_owned(),
-            shown: shown.cloned().collect(),
-            shown_at: room.shown_at(),
-            written_at: written.cloned().collect(),
+            tree: self.room.tree().to_owned(),
+            mounts,
         };
-        let walls = self.checks.walls().and_then(|walls| walls.in_room(mounts));
-        // Invariant: a room is only opened behind walls that can mount it.
-        self.checks.clone().within(walls)
+        self.checks.clone().within(Some(self.walls.in_room(mounts)))
     }
 }
 

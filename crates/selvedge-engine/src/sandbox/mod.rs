@@ -31,6 +31,7 @@ use std::sync::Arc;
 use selvedge_core::model::{AgentKind, Backend, Profile, Sandbox};
 
 use crate::process::{Command, Supervisor, clear_containers, clear_temporary};
+use crate::workspace::RoomMount;
 use places::{Places, real};
 use plan::{Access, Moved, bytes};
 
@@ -72,21 +73,17 @@ struct Own {
     places: Places,
     contained: Option<Contained>,
     held: Sandbox,
+    /// Whether a socket was among what may be written when the run began.
+    opens_socket: bool,
     /// What is mounted at the workspace's path in its place.
     room: Option<RoomMounts>,
 }
 
-/// A tree that is mounted at the workspace's path, and what of the workspace is shown in it. Paths of the latter are
-/// relative to the workspace.
-#[derive(Debug, Clone, Default)]
+/// A tree that is mounted at the workspace's path, and what is mounted in it.
+#[derive(Debug, Clone)]
 pub(crate) struct RoomMounts {
     pub(crate) tree: PathBuf,
-    /// Files and folders of the workspace that may be read at their own places.
-    pub(crate) shown: Vec<PathBuf>,
-    /// Folders that may be read at another place in the workspace: what it is, and where.
-    pub(crate) shown_at: Vec<(PathBuf, PathBuf)>,
-    /// Folders that may be written at a place in the workspace: what it is, and where.
-    pub(crate) written_at: Vec<(PathBuf, PathBuf)>,
+    pub(crate) mounts: Vec<RoomMount>,
 }
 
 impl Walls {
@@ -95,21 +92,21 @@ impl Walls {
         &self.own.held
     }
 
-    /// The same walls with a room in the place of the workspace; none where nothing can be mounted, or where a daemon
-    /// can be asked for the workspace's own files.
-    pub(crate) fn in_room(&self, room: RoomMounts) -> Option<Self> {
+    /// The same walls with a room in the place of the workspace. Only for walls that [`can_mount`](Self::can_mount).
+    pub(crate) fn in_room(&self, room: RoomMounts) -> Self {
         let own = Own {
             room: Some(room),
             ..Own::clone(&self.own)
         };
-        self.can_mount().then(|| Self { own: own.into() })
+        Self { own: own.into() }
     }
 
-    /// Whether something else can be mounted at the workspace's path for all that a session can reach.
+    /// Whether something else can be mounted at the workspace's path for all that a session can reach. A daemon behind
+    /// a socket would see the workspace itself.
     pub(crate) fn can_mount(&self) -> bool {
         let own = &*self.own;
         let has_mounts = own.backend == Backend::Bubblewrap || own.backend.is_container();
-        has_mounts && !own.writable.iter().any(|path| is_socket(path))
+        has_mounts && !own.opens_socket
     }
 
     /// What a command may reach, and the variables that walls move elsewhere.
@@ -249,24 +246,21 @@ impl Own {
         let Some(room) = &self.room else {
             return Vec::new();
         };
-        let at = |source: &Path, place: &Path, access| Moved {
-            source: source.as_os_str().into(),
-            place: self.workspace.join(place).as_os_str().into(),
-            access,
-        };
         let tree = Moved {
             source: room.tree.as_os_str().into(),
             place: self.workspace.as_os_str().into(),
             access: Access::Write,
         };
-        let shown = room.shown.iter();
-        let shown = shown.map(|path| at(&self.workspace.join(path), path, Access::Read));
-        let shown_at = room.shown_at.iter();
-        let shown_at = shown_at.map(|(source, place)| at(source, place, Access::Read));
-        let written_at = room.written_at.iter();
-        let written_at = written_at.map(|(source, place)| at(source, place, Access::Write));
-        let all = shown.chain(shown_at).chain(written_at);
-        [tree].into_iter().chain(all).collect()
+        let mounts = room.mounts.iter().map(|mount| Moved {
+            source: mount.source.as_os_str().into(),
+            place: self.workspace.join(&mount.place).as_os_str().into(),
+            access: if mount.is_writable {
+                Access::Write
+            } else {
+                Access::Read
+            },
+        });
+        [tree].into_iter().chain(mounts).collect()
     }
 }
 

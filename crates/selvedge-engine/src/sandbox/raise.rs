@@ -9,7 +9,7 @@ use selvedge_core::model::{Backend, Container, Profile, Sandbox, SandboxSpec};
 use super::container::Contained;
 use super::places::{Places, real};
 use super::remembered::Remembered;
-use super::{Own, Walls, clear_abandoned, probe};
+use super::{Own, Walls, clear_abandoned, is_socket, probe};
 use crate::agents::env::Environment;
 use crate::process::Supervisor;
 
@@ -181,13 +181,15 @@ impl Walls {
             };
             real(path).filter(|path| path.is_absolute())
         });
+        let writable: Vec<PathBuf> = writable.collect();
         Ok(Self {
             own: Arc::new(Own {
                 backend: kind.backend,
                 profile: kind.profile,
                 workspace: real(scene.workspace.clone()).unwrap_or_else(|| scene.workspace.clone()),
                 state: real(scene.state.clone()).unwrap_or_else(|| scene.state.clone()),
-                writable: writable.collect(),
+                opens_socket: writable.iter().any(|path| is_socket(path)),
+                writable,
                 masked: Vec::new(),
                 places,
                 contained,

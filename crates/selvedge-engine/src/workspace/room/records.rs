@@ -11,7 +11,10 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::repository::Repository;
 use crate::workspace::{Workspace, git};
 
-/// What of a repository's own folder is not copied: objects are shown, and the rest is not for reading the work.
+/// The folder in a room with the copy from which that of each tree is made.
+const RECORDS: &str = "records";
+
+/// Parts of a repository's own folder that are not copied: objects are mounted, and the rest does not concern the work.
 const NOT_COPIED: [&str; 8] = [
     "objects",
     "modules",
@@ -22,97 +25,102 @@ const NOT_COPIED: [&str; 8] = [
     "gc.log",
     "fsmonitor--daemon",
 ];
-/// What of it an agent may rightly change: commits, and where they stand.
+/// Parts that change with commits.
 const FOLLOWED: [&str; 4] = ["HEAD", "packed-refs", "refs", "index"];
 
-/// Copies a repository's own folder but for its objects, or the pointer to it; and the ignore rules above the
-/// workspace.
-pub(super) fn copy_records(
-    origin: &Workspace,
-    repository: &Repository,
-    root: &Path,
-) -> Result<(), WorkspaceError> {
-    let (theirs, ours) = (repository.records(), root.join(".git"));
-    let is_own = theirs == repository.root().join(".git");
-    if is_own {
+/// Copies a repository's own folder but for its objects, and the ignore rules above the workspace.
+pub(super) fn copy_records(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
+    let Some(repository) = &origin.repository else {
+        return Ok(());
+    };
+    let root = folder.join("root");
+    if is_own(repository) {
+        let (theirs, ours) = (repository.records(), folder.join(RECORDS));
         make_folder(&ours)?;
         let entries = fs::read_dir(theirs).map_err(|e| WorkspaceError::io(DOING, theirs, e))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
             let is_copied = !NOT_COPIED.iter().any(|it| name == OsStr::new(it))
                 && !name.as_bytes().ends_with(b".lock");
-            let is_plain = entry
-                .file_type()
-                .is_ok_and(|kind| kind.is_file() || kind.is_dir());
-            if is_copied && is_plain {
+            if is_copied && is_plain(&entry.path()) {
                 copy(&entry.path(), &ours.join(&name))?;
             }
         }
         let info = ours.join("objects/info");
         make_folder(&info)?;
-        // As it is called in the room, and here.
+        // As they are called in the room, and here.
         let here = repository.objects();
         let shared = [b"../shared-objects\n", here.as_os_str().as_bytes(), b"\n"].concat();
         fs::write(info.join("alternates"), shared)
             .map_err(|error| WorkspaceError::io(DOING, &info, error))?;
-        let index = theirs.join("index");
-        if index.symlink_metadata().is_ok_and(|data| data.is_file()) {
-            let kept = root.with_file_name("index");
-            fs::copy(&index, &kept).map_err(|e| WorkspaceError::io(DOING, &kept, e))?;
-        }
-    } else {
-        let pointer = [b"gitdir: ", theirs.as_os_str().as_bytes(), b"\n"].concat();
-        fs::write(&ours, pointer).map_err(|error| WorkspaceError::io(DOING, &ours, error))?;
     }
     let above = origin.dir.ancestors().skip(1);
-    for folder in above.take_while(|folder| folder.starts_with(repository.root())) {
-        let below = folder.strip_prefix(repository.root()).unwrap_or(folder);
-        let (from, to) = (
-            folder.join(".gitignore"),
-            root.join(below).join(".gitignore"),
-        );
-        if from.symlink_metadata().is_ok_and(|data| data.is_file()) {
-            fs::copy(&from, &to).map_err(|error| WorkspaceError::io(DOING, &to, error))?;
+    for above in above.take_while(|above| above.starts_with(repository.root())) {
+        let below = above.strip_prefix(repository.root()).unwrap_or(above);
+        let from = above.join(".gitignore");
+        if is_plain(&from) {
+            copy(&from, &root.join(below).join(".gitignore"))?;
         }
     }
     Ok(())
 }
 
-/// Takes over what an agent has committed. Everything else of the repository's own folder stays as it was; the
-/// list of tracked files is made from the commit if it is not as it was.
-pub(super) fn follow_commits(
-    origin: &Workspace,
-    tree: &Path,
-    folder: &Path,
-) -> Result<(), WorkspaceError> {
+/// Makes the repository's own folder from the copy, with the agent's commits. The list of tracked files is read from the
+/// commit unless it is as it was: its entries can hide changes from git.
+pub(super) fn renew_records(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
     let Some(repository) = &origin.repository else {
         return Ok(());
     };
-    let records = folder.join("root/.git");
-    let theirs = repository.records();
-    if !records.is_dir() || !is_folder(&records) {
-        return Ok(());
+    let (theirs, ours) = (repository.records(), folder.join("root/.git"));
+    remove_all(&ours)?;
+    if !is_own(repository) {
+        let theirs = fs::canonicalize(theirs);
+        let theirs = theirs.map_err(|error| WorkspaceError::io(DOING, &ours, error))?;
+        let pointer = [b"gitdir: ", theirs.as_os_str().as_bytes(), b"\n"].concat();
+        return fs::write(&ours, pointer).map_err(|e| WorkspaceError::io(DOING, &ours, e));
     }
+    copy(&folder.join(RECORDS), &ours)?;
+    let read = |path: &Path| fs::read(path).unwrap_or_default();
+    let before = read(&ours.join("index"));
     for name in FOLLOWED {
-        let (from, to) = (theirs.join(name), records.join(name));
+        let (from, to) = (theirs.join(name), ours.join(name));
         remove_all(&to)?;
-        let is_plain = from
-            .symlink_metadata()
-            .is_ok_and(|data| data.is_file() || data.is_dir());
-        if is_plain {
+        if is_plain(&from) {
             copy(&from, &to)?;
         }
     }
-    let index = records.join("index");
-    let read = |path: &Path| fs::read(path).unwrap_or_default();
-    if read(&index) == read(&folder.join("index")) {
+    let index = ours.join("index");
+    if read(&index) == before {
         return Ok(());
     }
     remove_all(&index)?;
-    let mut command = origin.git.command(&records, tree);
+    let place = repository.root();
+    let mut command = origin.git.command(theirs, place);
+    command.args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]);
+    let found = git::run(command, DOING, place)?;
+    if !found.status.success() {
+        // Before the first commit no file is tracked.
+        return Ok(());
+    }
+    let tree = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let reader = origin.shadow.reader(repository.object_format());
+    let mut command = origin.git.command(&reader, place);
     command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repository.objects());
-    command.args(["read-tree", "HEAD"]);
-    // Before the first commit there is nothing to read.
-    let _ = git::run(command, DOING, tree)?;
+    command.env("GIT_INDEX_FILE", &index);
+    command.args(["read-tree", &tree]);
+    if !git::run(command, DOING, place)?.status.success() {
+        // Objects that an agent has damaged are the work's fault, and git says so to whatever check asks it.
+        remove_all(&index)?;
+    }
     Ok(())
+}
+
+/// Whether a repository's folder lies in its root, and is no link or pointer to another place.
+fn is_own(repository: &Repository) -> bool {
+    is_folder(&repository.root().join(".git"))
+}
+
+fn is_plain(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|data| data.is_file() || data.is_dir())
 }

@@ -17,43 +17,30 @@ mod secrets;
 mod steering;
 mod strict;
 
-/// One test for each function and backend: `sandbox::…::bubblewrap::name`.
+/// One test for each function on one backend: `sandbox::…::bubblewrap::name`.
+macro_rules! behind {
+    ($module:ident, $backend:ident, $($name:ident),+ $(,)?) => {
+        mod $module {
+            $(#[test]
+            fn $name() {
+                let backend = stringify!($backend);
+                if let Some(scene) = crate::sandbox::scene::Scene::behind(backend) {
+                    super::$name(&scene);
+                }
+            })+
+        }
+    };
+}
+pub(crate) use behind;
+
+/// The same on every backend without containers.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
-        mod bubblewrap {
-            $(#[test]
-            fn $name() {
-                if let Some(scene) = crate::sandbox::scene::Scene::behind("bubblewrap") {
-                    super::$name(&scene);
-                }
-            })+
-        }
-        mod landlock {
-            $(#[test]
-            fn $name() {
-                if let Some(scene) = crate::sandbox::scene::Scene::behind("landlock") {
-                    super::$name(&scene);
-                }
-            })+
-        }
+        crate::sandbox::behind!(bubblewrap, bubblewrap, $($name),+);
+        crate::sandbox::behind!(landlock, landlock, $($name),+);
     };
 }
 pub(crate) use on_both;
-
-/// The same where a room can be mounted, but for containers.
-macro_rules! in_rooms {
-    ($($name:ident),+ $(,)?) => {
-        mod bubblewrap {
-            $(#[test]
-            fn $name() {
-                if let Some(scene) = crate::sandbox::scene::Scene::behind("bubblewrap") {
-                    super::$name(&scene);
-                }
-            })+
-        }
-    };
-}
-pub(crate) use in_rooms;
 
 /// The same in containers of one engine: `sandbox::…::podman::name`.
 macro_rules! in_containers {
@@ -70,6 +57,15 @@ macro_rules! in_containers {
     };
 }
 pub(crate) use in_containers;
+
+/// The same where a verification room can be mounted.
+macro_rules! in_rooms {
+    ($($name:ident),+ $(,)?) => {
+        crate::sandbox::behind!(bubblewrap, bubblewrap, $($name),+);
+        crate::sandbox::in_containers!(podman, Podman, $($name),+);
+    };
+}
+pub(crate) use in_rooms;
 
 /// The same on every backend.
 macro_rules! on_all {

@@ -121,6 +121,61 @@ fn git_is_as_the_agent_left_it(scene: &Scene) {
     env.git(["update-index", "--no-assume-unchanged", "generated"]);
 }
 
+/// What code in the room leaves in the place of a folder is not followed when build output is put back there.
+fn links_lead_nowhere(scene: &Scene) {
+    let env = &scene.env;
+    let outside = env.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    env.write(".gitignore", "build/\n");
+    env.write("lib/source", "1\n");
+    env.write(
+        "test.sh",
+        "mkdir -p lib/build; echo built > lib/build/out; sh work.sh\n",
+    );
+    env.write("work.sh", "true\n");
+    // Two trees are entered after the work has run: one is the attempt's, one has the original test.
+    let outside_path = outside.display();
+    let agent =
+        format!("echo 'rm -rf lib; ln -s {outside_path} lib' > work.sh; echo '# more' >> test.sh");
+    let result = run(scene, &agent, &["sh test.sh"]);
+    assert_outcome(&result, "verified");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+/// Caches over installed tools and the repository's settings are fresh for each tree.
+fn what_a_run_of_the_checks_writes_is_gone(scene: &Scene) {
+    let env = &scene.env;
+    env.write(".gitignore", "node_modules\n");
+    env.write("node_modules/tool/run.sh", "exit 0\n");
+    let test = "if test -e node_modules/.cache/seen || git config room.seen; then exit 1; fi\n\
+        echo x > node_modules/.cache/seen && git config room.seen yes\n";
+    env.write("test.sh", test);
+    let result = run(
+        scene,
+        "echo x > out; echo '# more' >> test.sh",
+        &["sh test.sh"],
+    );
+    assert_outcome(&result, "verified");
+    assert!(
+        result["verification_report"]["crossed"].is_object(),
+        "{result:#}"
+    );
+    assert!(!env.work().join("node_modules/.cache/seen").exists());
+}
+
+/// Files that are too large for snapshots are there as they were before the agent, or not at all.
+fn large_ignored_files_of_the_attempt_are_not_there(scene: &Scene) {
+    let env = &scene.env;
+    env.write(".gitignore", "*.bin\n");
+    let large = "x".repeat(2 << 20);
+    env.write("data.bin", &large);
+    let check = "sh -c 'test -s data.bin && test ! -e made.bin'";
+    let result = run(scene, "echo x > out; cp data.bin made.bin", &[check]);
+    assert_outcome(&result, "verified");
+    let result = run(scene, "echo y > out; echo y >> data.bin", &[check]);
+    assert_outcome(&result, "max_retries_exhausted");
+}
+
 /// A failure names the ignored files that are not there, and what to do.
 fn a_failure_names_what_is_not_there(scene: &Scene) {
     scene.env.write(".gitignore", "*.gen\n");
@@ -191,7 +246,11 @@ super::in_rooms!(
     runs_share_nothing,
     checks_leave_the_workspace_alone,
     git_is_as_the_agent_left_it,
+    links_lead_nowhere,
+    what_a_run_of_the_checks_writes_is_gone,
+    large_ignored_files_of_the_attempt_are_not_there,
     a_failure_names_what_is_not_there,
     setup_runs_in_the_room,
-    a_package_of_a_repository,
 );
+// A container has nothing of what is around the workspace.
+super::behind!(around, bubblewrap, a_package_of_a_repository);
