@@ -37,7 +37,7 @@ pub struct Site {
     pub workspace: Option<Workspace>,
     /// Where it is remembered what checks said of trees; shared by all runs, made when missing.
     pub remembered: PathBuf,
-    /// The room that checks run in, once there is one.
+    /// The verification room of the run.
     pub rooms: Rooms,
     /// How to start an agent's processes.
     pub agents: Supervisor,

@@ -21,7 +21,7 @@ pub enum MergeResult {
 /// Whether an original dependency is on the test side.
 type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
 
-/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` tells whether an original source
+/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` says whether an original source
 /// imports a name that begins so.
 pub(super) fn merge(
     change: &ChangedFile<'_>,

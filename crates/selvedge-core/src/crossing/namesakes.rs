@@ -8,7 +8,7 @@ use crate::guard::{ChangedFile, HELPER_NAME, Language, is_test_path};
 
 /// Endings that an import of JavaScript or TypeScript leaves out.
 const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"];
-/// Folders whose content is imported as if it lay beside them.
+/// Folders whose content is imported as if it were next to them.
 const SOURCE_FOLDERS: [&str; 3] = ["src", "lib", "python"];
 
 /// Files by the last part of the name that they are imported by.
@@ -41,7 +41,7 @@ impl<'a> BaseProject<'a> {
     }
 
     /// Whether an import that found a source of the base finds this file from now on, while that source is still
-    /// there: a compiled `x.js` beside `x.ts`, a package beside a module, a package beside its `src` folder.
+    /// there: a compiled `x.js` next to `x.ts`, a package next to a module, a package next to its `src` folder.
     pub(super) fn takes_the_place_of_another(&self, path: &str) -> bool {
         let is_kept = |other: &str| {
             other != path && self.base.contains_key(other) && !self.removed.contains(other)

@@ -7,7 +7,7 @@ use crate::guard::{Language, Pattern};
 
 /// Modules of runners, which these load from whatever folder comes first.
 static RUNNERS: Pattern = Pattern::new(r"(?:^|/)_?(pluggy|pytest)(?:\.py|/)");
-/// Where a Python project has its name, beside `setup.py`.
+/// Where a Python project has its name, apart from `setup.py`.
 const MANIFESTS: [&str; 2] = ["pyproject.toml", "setup.cfg"];
 /// Code that builds, describes or measures a project.
 static AROUND_A_PROJECT: Pattern = Pattern::new(
@@ -27,7 +27,7 @@ impl BaseProject<'_> {
         runner.is_some_and(|runner| !self.is_named(path, runner.as_str()))
     }
 
-    /// Whether a manifest beside a file or above it has the project's name so.
+    /// Whether a manifest in a file's folder or above it gives the project this name.
     fn is_named(&self, path: &str, name: &str) -> bool {
         let is_above = |manifest: &str| {
             let rest = path.strip_prefix(folder_of(manifest));
@@ -46,7 +46,7 @@ impl BaseProject<'_> {
         })
     }
 
-    /// Whether there is code of the work side beside a module. One that is alone is what the tests test, and no
+    /// Whether there is other code of the work side in a module's folder. One that is alone is what the tests test, and no
     /// helper of theirs, whatever it asserts.
     pub(super) fn has_other_code(&self, path: &str) -> bool {
         self.base.keys().any(|other| {

@@ -68,11 +68,7 @@ pub fn rename_originals(
         let new_path = renames.path_of(change.path);
         if let Some(data) = data.filter(|_| new_path != change.path) {
             moved.insert(file.path.clone());
-            let file = CrossedFile {
-                path: new_path.clone(),
-                side: file.side,
-                replacement: Replacement::Merged(data.to_vec()),
-            };
+            let file = merged_at(&new_path, file, data.to_vec());
             files.insert(new_path, file);
             continue;
         }
@@ -101,11 +97,7 @@ pub fn rename_originals(
                 if path != file.path {
                     moved.insert(file.path.clone());
                 }
-                let file = CrossedFile {
-                    path: path.clone(),
-                    side: file.side,
-                    replacement: Replacement::Merged(text.into_bytes()),
-                };
+                let file = merged_at(&path, file, text.into_bytes());
                 files.insert(path, file);
             }
         }
@@ -528,6 +520,15 @@ fn find_names(
         (best(now, false) == Some((old, now))).then(|| (old.clone(), now.clone()))
     });
     chosen.collect()
+}
+
+/// An original with these bytes at another path.
+fn merged_at(path: &str, original: &CrossedFile, bytes: Vec<u8>) -> CrossedFile {
+    CrossedFile {
+        path: path.to_owned(),
+        side: original.side,
+        replacement: Replacement::Merged(bytes),
+    }
 }
 
 /// The lines that hold some of these names: the names of each, by the rest of the line.

@@ -174,7 +174,7 @@ fn an_added_file_does_not_take_the_place_of_a_source() {
             "{honest}"
         );
     }
-    // A source that is converted is not there any more.
+    // A source that is converted no longer exists.
     let converted = [("src/csv.ts", ""), ("src/csv.js", "exports.parse = 1;\n")];
     assert!(sides("check", &base, &converted).is_empty());
 }

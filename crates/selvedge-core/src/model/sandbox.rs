@@ -169,7 +169,7 @@ pub struct Sandbox {
     pub holds: Vec<Hold>,
     /// What did not hold: open by design of the profile, or beyond the backend.
     pub open: Vec<Hold>,
-    /// Whether they are around a room of its own for the checks, with a copy of the workspace that no agent can reach.
+    /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
     /// What in the repository's own folder would have made git run something, and was put back.
@@ -193,7 +193,7 @@ impl Sandbox {
             files => format!("; put back {files}"),
         };
         let room = if self.room {
-            "; checks had a copy of the workspace to themselves"
+            "; checks ran in a verification room"
         } else {
             ""
         };

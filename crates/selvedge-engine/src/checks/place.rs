@@ -34,7 +34,7 @@ pub fn inside(workspace: &Path, relative: &str) -> Result<PathBuf, Outside> {
     }
 }
 
-/// A directory as a check sees it, and where it lies.
+/// A directory by its path inside of the sandbox (`seen`) and outside (`files`).
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
     pub(super) seen: PathBuf,

@@ -49,9 +49,7 @@ impl Rooms {
         let earlier = self.slot().clone();
         let folder = run_dir.join(FOLDER);
         if earlier.is_none() && !folder.exists() {
-            progress.activity(Activity::Note(
-                "preparing a room of its own for the checks".to_owned(),
-            ));
+            progress.activity(Activity::Note("preparing the verification room".to_owned()));
         }
         let start = start.clone();
         let open = move |origin: &Workspace| {

@@ -18,7 +18,7 @@ pub struct Trees {
     pub judged: TreeId,
     /// What the run began from.
     pub start: TreeId,
-    /// Where checks run, if it is not the workspace itself; then the snapshots are those of what is there.
+    /// The room that checks run in, if not in the workspace itself; the snapshots are then the room's.
     pub(crate) room: Option<Room>,
 }
 
@@ -33,7 +33,7 @@ impl Trees {
         }
     }
 
-    /// The folder that has what is installed beside the files.
+    /// The folder with the installed tools.
     pub(super) fn installed_in(&self) -> &Path {
         match &self.room {
             Some(room) => room.origin(),
@@ -41,7 +41,7 @@ impl Trees {
         }
     }
 
-    /// Makes the place where checks run equal to a tree; says whether it was not.
+    /// Makes the folder where checks run equal to a tree; returns whether it differed.
     pub(crate) async fn settle(&self, tree: &TreeId) -> Result<bool, CheckAborted> {
         match self.room.clone() {
             None => settle(&self.workspace, tree).await,

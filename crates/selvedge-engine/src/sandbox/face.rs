@@ -125,7 +125,7 @@ fn program(job: &Job) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
     let (name, cwd) = (OsString::from(&job.program), PathBuf::from(&job.cwd));
     if name.as_encoded_bytes().contains(&b'/') {
-        // The attempt itself tells best what is wrong with it.
+        // Starting it reports best what is wrong with it.
         return Ok((cwd.join(name), env));
     }
     let found = find_program(name, path, &cwd);

@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     pub(crate) strict: bool,
     /// What a container is made of, where it is one.
     pub(crate) contained: Option<Contained>,
-    /// Places where something else is mounted than what lies there.
+    /// Mounts whose source is at another path.
     pub(crate) moved: Vec<Moved>,
 }
 
@@ -85,7 +85,7 @@ impl Plan {
         moved.map_or_else(|| place.to_owned(), |moved| PathBuf::from(&moved.source))
     }
 
-    /// Where on this machine something lies that the session sees at a path.
+    /// Translates a path inside of the sandbox to the one outside.
     pub(crate) fn lies_here(&self, seen: &Path) -> PathBuf {
         let moved = self.moved.iter().filter_map(|moved| {
             let place = PathBuf::from(&moved.place);

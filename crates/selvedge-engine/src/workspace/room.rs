@@ -33,7 +33,7 @@ const DOING: &str = "prepare the verification room";
 
 /// The file in a room that began with committed files alone.
 const COMMITTED: &str = "committed";
-/// The file beside a workspace's snapshots that exists once an agent has worked in it.
+/// The file next to a workspace's snapshots that exists once an agent has worked in it.
 const AGENTS: &str = "agents";
 
 /// One room. Clones are the same room.
@@ -169,7 +169,7 @@ impl Room {
         Ok(installed)
     }
 
-    /// Makes the room equal to a tree; says whether it was not. Unless the checks last ran on the same tree, nothing
+    /// Makes the room equal to a tree; returns whether it differed. Unless the checks last ran on the same tree, nothing
     /// that they wrote is left: build output is what was kept, and the repository's own folder is a fresh copy.
     pub(crate) fn enter(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
         let mut state = self.state();

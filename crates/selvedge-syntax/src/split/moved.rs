@@ -32,7 +32,7 @@ pub struct MovedTests {
     pub names: Vec<(String, String)>,
 }
 
-/// Documentation examples of items that are no longer where they were, by the item.
+/// Documentation examples of items that have moved, by item.
 #[derive(Debug, Default)]
 pub struct MovedExamples(BTreeMap<String, Option<String>>);
 

@@ -56,7 +56,7 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
     let walls = spec.walls.as_ref();
     enter(&walls.map_or_else(|| cwd.clone(), |plan| plan.lies_here(&cwd)))?;
     let program = if walls.is_some_and(Plan::shows_other_files) {
-        // What is there is only known behind the walls.
+        // Which programs exist is known inside of the sandbox only.
         PathBuf::from(name)
     } else {
         find(name, &env, &cwd)?

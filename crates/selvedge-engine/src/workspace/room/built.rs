@@ -14,7 +14,7 @@ use crate::workspace::fingerprint::Fingerprint;
 
 /// The most build output that is kept, in bytes. What is beyond is built again for every tree.
 const BUILT_BYTES: u64 = 4 << 30;
-/// The folder of kept build output, in a room and beside a workspace's snapshots.
+/// The folder of kept build output, in a room and next to a workspace's snapshots.
 const BUILT: &str = "built";
 
 /// Caches that are quickly made again: they are not copied.
@@ -148,7 +148,7 @@ pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), Wor
     Ok(())
 }
 
-/// Copies files and folders as long as they fit; says whether there were any.
+/// Copies files and folders as long as they fit; returns whether any was copied.
 fn copy_within_limit(paths: &[PathBuf], from: &Path, to: &Path) -> Result<bool, WorkspaceError> {
     let mut left = BUILT_BYTES;
     let mut has_copied = false;

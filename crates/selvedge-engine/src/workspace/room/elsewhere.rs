@@ -19,7 +19,7 @@ use crate::workspace::restore::write;
 
 impl Workspace {
     /// The same snapshots for another folder, which belongs to us: their bytes are shared, not copied. `root` is its
-    /// repository's, if this one lies in a repository.
+    /// repository's, if this one is in a repository.
     pub(super) fn elsewhere(
         &self,
         dir: &Path,

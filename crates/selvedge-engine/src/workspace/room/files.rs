@@ -38,7 +38,7 @@ pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn open_folders(path: &Path) {
-    // What stays closed cannot be removed, and that is said.
+    // Removing reports what stays closed.
     let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

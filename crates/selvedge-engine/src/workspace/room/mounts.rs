@@ -215,7 +215,7 @@ pub(super) fn remove_written(folder: &Path) -> Result<(), WorkspaceError> {
     remove_all(&folder.join(WRITTEN))
 }
 
-/// A digest of what the file system says of a file, or of all files of a folder.
+/// Hashes the file system's metadata of a file, or of all files of a folder.
 fn digest(dir: &Path, path: &Path) -> String {
     let at = dir.join(path);
     let mut files = files_below(&at, path);
@@ -255,7 +255,7 @@ fn is_written_tool(path: &Path) -> bool {
         .any(|name| WRITTEN_TOOLS.iter().any(|tool| name == OsStr::new(tool)))
 }
 
-/// Where in a room a cache lies that is mounted at a place.
+/// The path in a room of the cache that is mounted at a place.
 fn written(folder: &Path, place: &Path) -> PathBuf {
     let name = place.to_string_lossy().replace('/', "%");
     folder.join(WRITTEN).join(name)

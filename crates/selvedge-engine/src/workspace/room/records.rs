@@ -109,13 +109,13 @@ pub(super) fn renew_records(origin: &Workspace, folder: &Path) -> Result<(), Wor
     command.env("GIT_INDEX_FILE", &index);
     command.args(["read-tree", &tree]);
     if !git::run(command, DOING, place)?.status.success() {
-        // Objects that an agent has damaged are the work's fault, and git says so to whatever check asks it.
+        // An agent has damaged objects: the checks that ask git fail.
         remove_all(&index)?;
     }
     Ok(())
 }
 
-/// Whether a repository's folder lies in its root, and is no link or pointer to another place.
+/// Whether a repository's own folder is in its root, and not a link or pointer to another place.
 fn is_own(repository: &Repository) -> bool {
     is_folder(&repository.root().join(".git"))
 }

@@ -104,7 +104,7 @@ fn checks_leave_the_workspace_alone(scene: &Scene) {
     }
 }
 
-/// Git tells the same as in the workspace, but for what the agent has hidden from it.
+/// Git reports the same as in the workspace, except what the agent has hidden from it.
 fn git_is_as_the_agent_left_it(scene: &Scene) {
     let env = &scene.env;
     env.write("generated", "1\n");
@@ -121,7 +121,7 @@ fn git_is_as_the_agent_left_it(scene: &Scene) {
     env.git(["update-index", "--no-assume-unchanged", "generated"]);
 }
 
-/// What code in the room leaves in the place of a folder is not followed when build output is put back there.
+/// Links that code in the room leaves in the place of folders are not followed when build output is restored.
 fn links_lead_nowhere(scene: &Scene) {
     let env = &scene.env;
     let outside = env.root().join("outside");
