@@ -1,6 +1,6 @@
 //! Replays of what maintainers did: two releases of real projects, whose archives the package registries keep with
 //! their tests. The earlier release is the workspace, a scripted agent makes the later one of it, sources and tests,
-//! and the run's outcome is held against what the releases themselves say: the later sources are run with the
+//! and the run's outcome is compared with that of the releases' own tests: the later sources are run with the
 //! earlier tests outside of Selvedge, and the other way round. *Reverse* replays must not be verified: tests
 //! without the sources, the sources of the release before, failing tests that are replaced by the older ones.
 //!

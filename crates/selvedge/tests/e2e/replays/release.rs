@@ -11,7 +11,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// Is kept out of the commits, beside what a project itself keeps out.
+/// Is kept out of the commits, in addition to what a project itself ignores.
 const GITIGNORE: &str = "\n__pycache__/\n.pytest_cache/\nnode_modules/\ntarget/\nCargo.lock\n";
 
 /// A real project with two of its releases.
@@ -44,14 +44,13 @@ pub(super) struct Release {
     sha256: String,
 }
 
+/// A package registry, by the program that downloads from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 enum Registry {
-    #[serde(rename = "pypi")]
-    PyPi,
-    #[serde(rename = "npm")]
+    Pip,
     Npm,
-    #[serde(rename = "crates.io")]
-    CratesIo,
+    Cargo,
 }
 
 /// A file of a release.
@@ -140,7 +139,7 @@ impl Registry {
     fn download(self, name: &str, release: &Release, folder: &Path) -> PathBuf {
         let Release { version, sha256 } = release;
         match self {
-            Self::PyPi => {
+            Self::Pip => {
                 let requirements = cache().join(format!("{name}-{version}.txt"));
                 let line = format!("{name}=={version} --hash=sha256:{sha256}\n");
                 fs::write(&requirements, line).unwrap();
@@ -157,7 +156,7 @@ impl Registry {
                 succeed(npm.current_dir(folder));
                 only_file(folder)
             }
-            Self::CratesIo => {
+            Self::Cargo => {
                 let manifest = format!(
                     "[package]\nname = \"replay\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
                      [dependencies]\n{name} = \"={version}\"\n"
