@@ -107,6 +107,20 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
 }
 
 #[test]
+fn gc_removes_a_room_that_a_run_has_left() {
+    let env = stage();
+    run(&env, "echo good > out", "grep -q good out", &[]).assert_code(0);
+    let runs = env.state().join("selvedge/runs");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    let room = run.path().join("room");
+    std::fs::create_dir_all(room.join("root")).unwrap();
+    let would = env.selvedge(["gc", "--dry-run"]).run();
+    assert!(would.stdout.starts_with("room "), "{}", would.stdout);
+    env.selvedge(["gc"]).run().assert_code(0);
+    assert!(!room.exists() && run.path().exists());
+}
+
+#[test]
 fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
     let env = stage();
     let out = run(&env, "echo bad > out", "false", &["--worktree", "--clean"]);
