@@ -394,6 +394,10 @@ impl Site {
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
+        if let Some(walls) = self.agents.walls().cloned() {
+            // Without them the agent's session makes what it needs.
+            let _ = tokio::task::spawn_blocking(move || walls.prepare_caches()).await;
+        }
         let before = Steering::note(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;
         let outcome = SessionOutcome {

@@ -141,9 +141,22 @@ pub enum Hold {
     Temporary,
     /// There is no network.
     Network,
+    /// Of agents: the caches of tools that checks read cannot be written.
+    Caches,
 }
 
 impl Hold {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Writes,
+        Self::Secrets,
+        Self::Processes,
+        Self::Sockets,
+        Self::Temporary,
+        Self::Network,
+        Self::Caches,
+    ];
+
     /// As people read it.
     pub const fn label(self) -> &'static str {
         match self {
@@ -153,6 +166,7 @@ impl Hold {
             Self::Sockets => "sockets",
             Self::Temporary => "temporary files",
             Self::Network => "network",
+            Self::Caches => "caches",
         }
     }
 }

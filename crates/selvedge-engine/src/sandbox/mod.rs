@@ -10,6 +10,7 @@
 
 mod blame;
 mod bubblewrap;
+mod caches;
 mod container;
 mod face;
 mod job;
@@ -24,19 +25,22 @@ mod remembered;
 mod seccomp;
 mod steering;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use selvedge_core::model::{AgentKind, Backend, Profile, Sandbox};
+use selvedge_core::model::{AgentKind, Backend, Hold, Profile, Sandbox};
 
 use crate::process::{Command, Supervisor, clear_containers, clear_temporary};
 use crate::workspace::RoomMount;
+use caches::CacheAccess;
 use places::{Places, real};
 use plan::{Access, Moved, bytes};
+use raise::SessionKind;
 
 pub(crate) use blame::blame;
 pub(crate) use bubblewrap::{TEMPORARY, arguments, name_of_temporary};
+pub use caches::{AgentCaches, remove_folder};
 pub(crate) use container::{Contained, Engine, Wanted};
 pub use face::main as face;
 pub(crate) use job::{Job, Word};
@@ -45,14 +49,6 @@ pub(crate) use portable::this_program;
 pub use probe::main as probe_face;
 pub use raise::{Raised, Refused, Scene, raise};
 pub(crate) use steering::Steering;
-
-/// Caches that a home may lack: the variable that moves each, and what it is called in ours.
-const MOVABLE: &[(&str, &str, &str)] = &[
-    (".cargo", "CARGO_HOME", "cargo"),
-    (".npm", "npm_config_cache", "npm"),
-    (".cache", "XDG_CACHE_HOME", "cache"),
-    ("go", "GOPATH", "go"),
-];
 
 /// Walls of one kind, around one workspace.
 #[derive(Debug, Clone)]
@@ -71,6 +67,10 @@ struct Own {
     writable: Vec<PathBuf>,
     masked: Vec<PathBuf>,
     places: Places,
+    /// Whose sessions these are.
+    sessions: SessionKind,
+    /// Where the caches of this workspace's agents are.
+    agent_caches: PathBuf,
     contained: Option<Contained>,
     held: Sandbox,
     /// Whether a socket was among what may be written when the run began.
@@ -113,23 +113,12 @@ impl Walls {
     pub(crate) fn around(&self, command: &Command) -> (Plan, Vec<(OsString, OsString)>) {
         let own = &*self.own;
         let strict = own.profile == Profile::Strict;
-        let (caches, moved) = if strict {
-            (Vec::new(), Vec::new())
-        } else {
-            self.caches(command)
-        };
         let run_dir = command.lock.as_deref().and_then(Path::parent);
         let program = command.argv.first().map(Path::new);
         let program = program.and_then(|path| path.file_name()?.to_str());
         let kept = command.agent.map_or_else(Vec::new, |kind| {
             own.places.made_for(kind, program.unwrap_or_default())
         });
-        let moved = command
-            .agent
-            .and_then(|kind| own.places.moved_for(kind))
-            .into_iter()
-            .chain(moved)
-            .collect();
         // A judge works elsewhere, in a folder of the run's: it writes nothing, here or there.
         let works_here = command.cwd.starts_with(&own.workspace);
         let elsewhere = Some(command.cwd.clone())
@@ -143,6 +132,7 @@ impl Walls {
             .chain(kept)
             .chain(command.opens.iter().cloned().filter_map(real))
             .collect();
+        let caches = self.caches(command, works_here, &opened);
         let home = own.places.home.clone();
         let masked = own.masked.iter().cloned().filter_map(real);
         let masked = masked
@@ -178,7 +168,7 @@ impl Walls {
         let is_in_room = |path: &PathBuf| own.room.is_some() && path.starts_with(&own.workspace);
         let pinned = own.places.pinned().into_iter();
         let pinned = pinned.filter(|path| !is_in_room(path));
-        let plan = Plan {
+        let mut plan = Plan {
             backend: own.backend,
             shown: bytes(shown),
             pinned: bytes(pinned.filter(|path| !own.writable.contains(path))),
@@ -189,35 +179,45 @@ impl Walls {
             ),
             network: !strict || command.agent.is_some_and(speaks_to_a_model),
             strict,
-            writable: bytes(opened.into_iter().chain(caches)),
+            writable: bytes(opened.into_iter().chain(caches.writable.iter().cloned())),
             contained: own.contained.clone(),
             moved: own.moved(),
         };
-        (plan, moved)
+        let kept = command.agent.and_then(|kind| own.places.moved_for(kind));
+        let variables = kept.into_iter().chain(caches.variables.iter().cloned());
+        let variables = variables.collect();
+        caches.mount(&mut plan);
+        (plan, variables)
     }
 
-    /// The tools' caches: those of the home, and for what is not there one of ours.
-    fn caches(&self, command: &Command) -> (Vec<PathBuf>, Vec<(OsString, OsString)>) {
+    /// The caches of tools that a command may write.
+    fn caches(&self, command: &Command, works_here: bool, opened: &[PathBuf]) -> CacheAccess {
         let own = &*self.own;
-        let mut caches = own.places.caches();
-        let mut moved = Vec::new();
-        for (place, variable, name) in MOVABLE {
-            let is_there = own.places.lies(place).is_some_and(|path| path.exists());
-            let is_set = command
-                .env
-                .iter()
-                .any(|(name, _)| name == OsStr::new(variable));
-            if is_there || is_set {
-                continue;
-            }
-            let ours = own.state.join("caches").join(name);
-            // Without it the tool says itself that it cannot write.
-            if std::fs::create_dir_all(&ours).is_ok() {
-                caches.extend(real(ours.clone()));
-                moved.push((variable.into(), ours.into()));
+        let can_mount = own.backend != Backend::Landlock;
+        match own.sessions {
+            _ if own.profile == Profile::Strict => CacheAccess::default(),
+            SessionKind::Check => caches::for_checks(&own.places, &own.state, &command.env),
+            SessionKind::Agent => {
+                // What judges read is not written by the agents that they judge.
+                let name = if works_here {
+                    caches::OF_WORK
+                } else {
+                    caches::OF_JUDGES
+                };
+                let root = own.agent_caches.join(name);
+                caches::for_agents(&own.places, &root, can_mount, opened, &command.env)
             }
         }
-        (caches, moved)
+    }
+
+    /// Gets the caches of agents ready: copies downloads of the home when they are new, and removes those of
+    /// workspaces that no longer need them. Blocks.
+    pub(crate) fn prepare_caches(&self) {
+        let own = &*self.own;
+        if own.sessions == SessionKind::Agent && own.profile != Profile::Strict {
+            // An agent with empty caches downloads again.
+            let _ = caches::prepare(&own.places, &own.agent_caches, &own.workspace);
+        }
     }
 
     /// Paths that the command line and the environment name, of those that would be hidden: temporary
@@ -303,6 +303,7 @@ pub(crate) fn held(supervisor: &Supervisor) -> Sandbox {
     let none = || Sandbox {
         backend: Backend::None,
         profile: Profile::None,
+        open: Hold::ALL.to_vec(),
         ..Sandbox::default()
     };
     supervisor

@@ -31,6 +31,9 @@ const MOVED: &[(&str, &str)] = &[
     (".kube", "KUBECONFIG"),
 ];
 
+/// Variables that name a folder of installed programs: agents read it, and checks may write it.
+const INSTALLED: &[&str] = &["COREPACK_HOME", "VIRTUAL_ENV"];
+
 /// Variables that name a folder which a build writes to.
 const WRITTEN: &[&str] = &[
     "CARGO_TARGET_DIR",
@@ -52,6 +55,17 @@ pub(super) struct Places {
     environment: Environment,
 }
 
+/// One cache of a tool.
+#[derive(Debug)]
+pub(super) struct ToolCache {
+    /// As it is listed, or the variable that names it.
+    pub(super) place: &'static str,
+    /// Where it is, or would be.
+    pub(super) path: PathBuf,
+    /// A variable that leads the tool to another folder, and its value with `{}` for that folder.
+    pub(super) redirect: Option<(&'static str, &'static str)>,
+}
+
 impl Places {
     pub(super) fn new(environment: Environment) -> Self {
         let home = absolute(&environment, "HOME").and_then(|home| home.canonicalize().ok());
@@ -70,8 +84,50 @@ impl Places {
         let named = WRITTEN
             .iter()
             .filter_map(|name| absolute(&self.environment, name));
-        let listed = self.existing("caches").into_iter();
+        let listed = lines_of("caches").filter_map(|line| self.lies(first_word(line)));
+        listed
+            .filter_map(real)
+            .chain(named.filter_map(real))
+            .collect()
+    }
+
+    /// The same, one by one, and those that do not exist.
+    pub(super) fn tool_caches(&self) -> Vec<ToolCache> {
+        let named = WRITTEN.iter().filter_map(|name| {
+            Some(ToolCache {
+                place: name,
+                path: absolute(&self.environment, name)?,
+                redirect: Some((name, "{}")),
+            })
+        });
+        let listed = lines_of("caches").filter_map(|line| {
+            let (place, redirect) = line.split_once(' ').unwrap_or((line, ""));
+            Some(ToolCache {
+                place,
+                path: self.lies(place)?,
+                redirect: redirect.split_once('='),
+            })
+        });
+        listed.chain(named).collect()
+    }
+
+    /// What agents only read, although it is in a cache.
+    pub(super) fn installed(&self) -> Vec<PathBuf> {
+        let named = INSTALLED
+            .iter()
+            .filter_map(|name| absolute(&self.environment, name));
+        let listed = self.existing("installed").into_iter();
         listed.chain(named.filter_map(real)).collect()
+    }
+
+    /// What an agent's caches begin with: each folder, and the endings of the files of a workspace that may need it.
+    pub(super) fn seeds(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
+        let seed = |line: &'static str| {
+            let mut words = line.split(' ');
+            let path = real(self.lies(words.next()?)?)?;
+            Some((path, words.collect()))
+        };
+        lines_of("seeds").filter_map(seed).collect()
     }
 
     /// What is not to be written although all around it may be.
@@ -211,6 +267,10 @@ fn is_file(place: &str) -> bool {
     Path::new(place)
         .extension()
         .is_some_and(|end| end == "json")
+}
+
+fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 fn lines_of(section: &str) -> impl Iterator<Item = &'static str> {

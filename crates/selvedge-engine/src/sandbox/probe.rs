@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use super::places::Places;
 use super::portable::{self, Portable};
-use super::raise::Kind;
+use super::raise::{Kind, SessionKind};
 use super::{Scene, Walls};
 use crate::process::capture::Plan;
 use crate::process::{self, Command, How, Limits, Session, Supervisor};
@@ -39,6 +40,8 @@ struct Attempts {
     workspace: PathBuf,
     /// A file that may not be made.
     outside: PathBuf,
+    /// A file in a cache of the home, which agents may not make.
+    cache: Option<PathBuf>,
     /// May not be read; holds a socket too.
     masked: PathBuf,
     /// A file among the temporary ones of others.
@@ -56,6 +59,7 @@ struct Attempts {
 struct Done {
     wrote_inside: bool,
     wrote_outside: bool,
+    wrote_cache: bool,
     read_masked: bool,
     saw_process: bool,
     reached_reporter: bool,
@@ -72,7 +76,8 @@ pub(super) async fn look(
     supervisor: &Supervisor,
 ) -> Result<Sandbox, String> {
     let stage = Stage::set(scene).map_err(|error| error.to_string())?;
-    let attempts = stage.attempts().map_err(|error| error.to_string())?;
+    let attempts = stage.attempts(kind, scene);
+    let attempts = attempts.map_err(|error| error.to_string())?;
     let told = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
     let scene = Scene {
         workspace: attempts.workspace.clone(),
@@ -113,6 +118,9 @@ pub(super) async fn look(
     let mut done = said.map_err(|error| format!("a trial run said nothing: {error}"))?;
     // What is written where nothing of the machine is shown does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
+    done.wrote_cache = attempts
+        .cache
+        .is_some_and(|cache| fs::remove_file(cache).is_ok());
     judge(kind, &done)
 }
 
@@ -144,9 +152,13 @@ fn judge(kind: Kind<'_>, done: &Done) -> Result<Sandbox, String> {
         (Hold::Sockets, done.reached_name || done.reached_socket),
         (Hold::Temporary, done.saw_temporary),
         (Hold::Network, done.reached_network),
+        (Hold::Caches, done.wrote_cache),
     ];
+    // Checks write the caches that they read.
+    let is_meant = |hold: Hold| hold != Hold::Caches || kind.sessions == SessionKind::Agent;
     let those = |could: bool| {
         let those = tried.iter().filter(|(_, done)| *done == could);
+        let those = those.filter(|(hold, _)| is_meant(*hold));
         those.map(|(hold, _)| *hold).collect()
     };
     Ok(Sandbox {
@@ -193,13 +205,18 @@ impl Stage {
         })
     }
 
-    fn attempts(&self) -> io::Result<Attempts> {
+    fn attempts(&self, kind: Kind<'_>, scene: &Scene) -> io::Result<Attempts> {
         let root = self.folder.path().canonicalize()?;
+        let probe = format!(".selvedge-probe-{}", std::process::id());
+        let caches = Places::new(scene.environment.clone()).caches();
+        let cache = caches.into_iter().find(|path| path.is_dir());
+        let cache = cache.filter(|_| kind.sessions == SessionKind::Agent);
         Ok(Attempts {
             workspace: root.join("workspace"),
             outside: outside()
                 .unwrap_or_else(|| root.join("outside"))
-                .join(format!(".selvedge-probe-{}", std::process::id())),
+                .join(&probe),
+            cache: cache.map(|cache| cache.join(probe)),
             masked: root.join("masked"),
             temporary: self.temporary.path().to_owned(),
             name: self.name.clone(),
@@ -238,6 +255,10 @@ impl Attempts {
         Done {
             wrote_inside: fs::write(self.workspace.join(FILE), "").is_ok(),
             wrote_outside: fs::write(&self.outside, "").is_ok(),
+            wrote_cache: self
+                .cache
+                .as_ref()
+                .is_some_and(|cache| fs::write(cache, "").is_ok()),
             read_masked: fs::read(self.masked.join(SECRET)).is_ok(),
             saw_process: environ.is_ok() || pid.is_some_and(|pid| test_kill_process(pid).is_ok()),
             reached_reporter: reaches_into(getppid()),

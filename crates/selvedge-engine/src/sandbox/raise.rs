@@ -9,7 +9,7 @@ use selvedge_core::model::{Backend, Container, Profile, Sandbox, SandboxSpec};
 use super::container::Contained;
 use super::places::{Places, real};
 use super::remembered::Remembered;
-use super::{Own, Walls, clear_abandoned, is_socket, probe};
+use super::{Own, Walls, caches, clear_abandoned, is_socket, probe};
 use crate::agents::env::Environment;
 use crate::process::Supervisor;
 
@@ -66,9 +66,9 @@ pub async fn raise(
     // What cannot be cleared away now may be next time.
     let _ = tokio::task::spawn_blocking(move || clear_abandoned(&state)).await;
     let mut remembered = Remembered::read(&scene.state);
-    for (profile, walls) in [
-        (spec.agents, &mut raised.agents),
-        (spec.checks, &mut raised.checks),
+    for (sessions, profile, walls) in [
+        (SessionKind::Agent, spec.agents, &mut raised.agents),
+        (SessionKind::Check, spec.checks, &mut raised.checks),
     ] {
         if profile == Profile::None {
             if spec.required {
@@ -81,6 +81,7 @@ pub async fn raise(
             let kind = Kind {
                 backend,
                 profile,
+                sessions,
                 container: &spec.container,
             };
             match holds(kind, scene, supervisor, &mut remembered).await {
@@ -117,11 +118,28 @@ fn candidates(spec: &SandboxSpec) -> Vec<Backend> {
     }
 }
 
+/// Whose sessions are confined. Judges are agents that work elsewhere than in the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    Agent,
+    Check,
+}
+
+impl SessionKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Check => "check",
+        }
+    }
+}
+
 /// Walls of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind<'a> {
     pub(super) backend: Backend,
     pub(super) profile: Profile,
+    pub(super) sessions: SessionKind,
     pub(super) container: &'a Container,
 }
 
@@ -139,7 +157,8 @@ impl Kind<'_> {
     fn name(self, contained: Option<&Contained>) -> String {
         let essence = contained.map(Contained::essence).unwrap_or_default();
         let (backend, profile) = (self.backend.name(), self.profile.name());
-        format!("{backend} {profile} {essence}")
+        let sessions = self.sessions.name();
+        format!("{backend} {profile} {sessions} {essence}")
             .trim_end()
             .to_owned()
     }
@@ -182,12 +201,16 @@ impl Walls {
             real(path).filter(|path| path.is_absolute())
         });
         let writable: Vec<PathBuf> = writable.collect();
+        let or_itself = |path: &PathBuf| real(path.clone()).unwrap_or_else(|| path.clone());
+        let (workspace, state) = (or_itself(&scene.workspace), or_itself(&scene.state));
         Ok(Self {
             own: Arc::new(Own {
                 backend: kind.backend,
                 profile: kind.profile,
-                workspace: real(scene.workspace.clone()).unwrap_or_else(|| scene.workspace.clone()),
-                state: real(scene.state.clone()).unwrap_or_else(|| scene.state.clone()),
+                sessions: kind.sessions,
+                agent_caches: caches::folder_of(&state, &workspace),
+                workspace,
+                state,
                 opens_socket: writable.iter().any(|path| is_socket(path)),
                 writable,
                 masked: Vec::new(),
@@ -205,6 +228,7 @@ impl Walls {
         let walls = Self::new(kind, &SandboxSpec::default(), scene, held);
         let walls = walls.map_err(|refused| refused.0)?;
         let own = Own {
+            agent_caches: masked.with_file_name("caches"),
             masked: vec![masked],
             ..Arc::unwrap_or_clone(walls.own)
         };

@@ -212,7 +212,7 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
                     ..SandboxSpec::default()
                 };
                 let found = match raise(&spec, &scene, &supervisor).await {
-                    Ok(raised) => raised.checks.map(|walls| walls.held().line()),
+                    Ok(raised) => raised.agents.map(|walls| walls.held().line()),
                     Err(refused) => Some(refused.0),
                 };
                 findings.push(Finding {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{RunId, exit_code};
-use selvedge_engine::sandbox::clear_abandoned;
+use selvedge_engine::sandbox::{AgentCaches, clear_abandoned, remove_folder};
 use selvedge_engine::workspace::file_name_for;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal, Standing};
 use serde::Serialize;
@@ -23,6 +23,12 @@ use selvedge_core::words::counted;
 const ROOMS: Duration = Duration::from_hours(7 * 24);
 /// How long the result of a baseline is remembered.
 const BASELINES: Duration = Duration::from_hours(30 * 24);
+
+/// What the caches of agents may take up together, in bytes; the least recently used ones are removed first.
+const AGENT_CACHES: u64 = 10_000_000_000;
+
+/// Caches that were used since then stay, whatever they take up: an agent may be at work with them.
+const RECENT: Duration = Duration::from_hours(24);
 
 /// Something that can go.
 #[derive(Debug, Serialize)]
@@ -51,6 +57,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
     removed.extend(shadows(&home, &runs));
     removed.extend(baselines(&home));
     removed.extend(rooms(&home, &runs));
+    removed.extend(agent_caches(&home, &runs));
     if !args.dry_run {
         for waste in &removed {
             remove(&waste.path)?;
@@ -152,11 +159,7 @@ fn is_safe(home: &Home, what: &str, run_id: RunId) -> Result<bool, CliError> {
 /// whose they are.
 fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
     let folder = home.root().join("shadows");
-    let open: HashSet<&Path> = runs
-        .iter()
-        .filter(|run| !matches!(run.standing, Standing::Finished { .. }))
-        .filter_map(directory)
-        .collect();
+    let open = open_directories(runs);
     let mut gone: Vec<PathBuf> = runs
         .iter()
         .filter_map(directory)
@@ -172,6 +175,14 @@ fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
         path,
     };
     gone.into_iter().map(waste).collect()
+}
+
+/// Where runs are to go on.
+fn open_directories(runs: &[RunSummary]) -> HashSet<&Path> {
+    let open = runs
+        .iter()
+        .filter(|run| !matches!(run.standing, Standing::Finished { .. }));
+    open.filter_map(directory).collect()
 }
 
 fn directory(run: &RunSummary) -> Option<&Path> {
@@ -213,6 +224,27 @@ fn baselines(home: &Home) -> Vec<Waste> {
     .collect()
 }
 
+/// Caches of agents that are unused, or beyond what all of them may take up.
+fn agent_caches(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+    let open = open_directories(runs);
+    let mut all = AgentCaches::all(home.root());
+    all.retain(|caches| !open.contains(caches.workspace.as_path()));
+    all.sort_by_key(|caches| std::cmp::Reverse(caches.used));
+    let mut kept = 0;
+    let mut waste = Vec::new();
+    for caches in all {
+        let bytes = disk::size(&caches.path);
+        let is_beyond = kept + bytes > AGENT_CACHES && caches.is_unused_for(RECENT);
+        if caches.is_stale() || is_beyond {
+            let (what, path) = ("caches", caches.path);
+            waste.push(Waste { what, path, bytes });
+        } else {
+            kept += bytes;
+        }
+    }
+    waste
+}
+
 fn is_older(path: &Path, age: Duration) -> bool {
     let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     written.is_ok_and(|at| {
@@ -231,7 +263,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn remove(path: &Path) -> Result<(), CliError> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => remove_folder(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };

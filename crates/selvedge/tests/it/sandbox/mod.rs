@@ -5,6 +5,7 @@
 
 mod asked;
 mod blame;
+mod caches;
 mod containers;
 mod endings;
 mod escapes;

@@ -1,0 +1,452 @@
+//! Caches of tools. Checks use those of the home, so no agent may write one: agents get folders of their own below
+//! Selvedge's state, which are mounted where the home's caches are. The paths stay the same, so what an agent has built
+//! is still valid for a check. Where nothing can be mounted (Landlock), and where the home lacks a common cache, a
+//! variable leads the tool to the agent's folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::places::{Places, ToolCache, real};
+use super::plan::{Access, Moved, Plan};
+
+/// Caches that a home may lack, and that a session then gets by a variable.
+const COMMON: &[&str] = &[".cargo", ".npm", ".cache", "go"];
+
+/// The folders of agents, below Selvedge's state.
+const OF_AGENTS: &str = "caches/agents";
+
+/// The folders for checks where the home lacks a cache, below Selvedge's state.
+const OF_CHECKS: &str = "caches/checks";
+
+/// In the folder of a workspace: of agents that work there, and of judges.
+pub(super) const OF_WORK: &str = "work";
+pub(super) const OF_JUDGES: &str = "judges";
+
+/// In the folder of a workspace: the workspace that it belongs to. Written at each use, so that its age is that of the folder.
+const RECORD: &str = "workspace";
+
+/// In the folder of a workspace: the seeds were copied.
+const SEEDED: &str = "seeded";
+
+/// How much is copied as seeds, in bytes and in files. A seed that is larger than what is left is passed over.
+const SEED_LIMIT: Size = Size {
+    bytes: 512 << 20,
+    files: 30_000,
+};
+
+/// How long an agent's folder is kept after its last use.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// How long it is kept where its workspace is gone: a clone that is about to be made again has the same path.
+const KEPT_WITHOUT_WORKSPACE: Duration = Duration::from_hours(1);
+
+/// What a session may do with caches.
+#[derive(Debug, Default)]
+pub(super) struct CacheAccess {
+    /// Folders that may be written at their own paths.
+    pub(super) writable: Vec<PathBuf>,
+    /// Folders that are mounted at other paths.
+    mounted: Vec<Moved>,
+    /// Variables that lead tools to other folders.
+    pub(super) variables: Vec<(OsString, OsString)>,
+}
+
+impl CacheAccess {
+    /// Adds the mounts to a plan. What it masks in a place that something else is mounted over is not there any more.
+    pub(super) fn mount(self, plan: &mut Plan) {
+        let mounted: Vec<(PathBuf, Access)> = self
+            .mounted
+            .iter()
+            .map(|mount| (PathBuf::from(&mount.place), mount.access))
+            .collect();
+        plan.masked.retain(|masked| {
+            let masked = PathBuf::from(masked);
+            let covering = mounted
+                .iter()
+                .filter(|(place, _)| masked.starts_with(place));
+            let nearest = covering.max_by_key(|(place, _)| place.as_os_str().len());
+            nearest.is_none_or(|(_, access)| *access == Access::Read)
+        });
+        plan.moved.extend(self.mounted);
+    }
+
+    /// Sets a variable of a redirection to a folder; one that begins with an option is appended to what is there.
+    fn redirect(&mut self, (name, value): (&str, &str), folder: &Path, environment: &[Variable]) {
+        let Some(folder) = folder.to_str() else {
+            return;
+        };
+        let value = value.replace("{}", folder);
+        if !value.starts_with('-') {
+            self.variables.push((name.into(), value.into()));
+            return;
+        }
+        if folder.contains(char::is_whitespace) {
+            return;
+        }
+        let earlier = self.variables.iter().position(|(set, _)| set == name);
+        let before = match earlier {
+            Some(index) => Some(self.variables.swap_remove(index).1),
+            None => value_of(environment, name).map(OsStr::to_owned),
+        };
+        let mut all = before.unwrap_or_default();
+        if !all.is_empty() {
+            all.push(" ");
+        }
+        all.push(value);
+        self.variables.push((name.into(), all));
+    }
+}
+
+type Variable = (OsString, OsString);
+
+fn value_of<'a>(environment: &'a [Variable], name: &str) -> Option<&'a OsStr> {
+    let found = environment.iter().find(|(set, _)| set == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+/// For a check: the caches of the home, and in the place of common ones that are missing folders below Selvedge's state
+/// which no agent is given.
+pub(super) fn for_checks(places: &Places, state: &Path, environment: &[Variable]) -> CacheAccess {
+    let mut access = CacheAccess {
+        writable: places.caches(),
+        ..CacheAccess::default()
+    };
+    for cache in missing(places) {
+        let Some(redirect) = cache.redirect else {
+            continue;
+        };
+        let folder = state.join(OF_CHECKS).join(folder_name(cache.place));
+        let is_set = value_of(environment, redirect.0).is_some();
+        if !is_set && make_private(&folder).is_ok() {
+            access.redirect(redirect, &folder, environment);
+            access.writable.extend(real(folder));
+        }
+    }
+    access
+}
+
+/// For an agent: folders of its own below `root`. What is in `opened` may be written anyway, and stays what it is.
+pub(super) fn for_agents(
+    places: &Places,
+    root: &Path,
+    can_mount: bool,
+    opened: &[PathBuf],
+    environment: &[Variable],
+) -> CacheAccess {
+    let mut access = CacheAccess::default();
+    let installed = places.installed();
+    for cache in places.tool_caches() {
+        let home = real(cache.path.clone());
+        let stays = |path: &PathBuf| {
+            installed.contains(path) || opened.iter().any(|open| path.starts_with(open))
+        };
+        let is_common = COMMON.contains(&cache.place);
+        if home.as_ref().map_or(!is_common, stays) {
+            continue;
+        }
+        let own = root.join(folder_name(cache.place));
+        // Without it the tool reports that it cannot write.
+        let Some(own) = make_private(&own).ok().and_then(|()| real(own)) else {
+            continue;
+        };
+        let kept: Vec<(&PathBuf, PathBuf)> = installed
+            .iter()
+            .filter_map(|path| {
+                let below = path.strip_prefix(home.as_ref()?).ok()?;
+                Some((path, make_way(&own, below)?))
+            })
+            .collect();
+        match (home.filter(|_| can_mount), cache.redirect) {
+            (Some(home), _) => {
+                access.mounted.push(mount(&own, &home, Access::Write));
+                let kept = kept.iter().filter(|(path, at)| is_mount_point(at, path));
+                let kept = kept.map(|(path, _)| mount(path, path, Access::Read));
+                access.mounted.extend(kept);
+            }
+            (None, Some(redirect)) => {
+                for (path, link) in &kept {
+                    link_to(path, link);
+                }
+                access.redirect(redirect, &own, environment);
+                access.writable.push(own);
+            }
+            (None, None) => {}
+        }
+    }
+    access
+}
+
+fn mount(source: &Path, place: &Path, access: Access) -> Moved {
+    Moved {
+        source: source.as_os_str().into(),
+        place: place.as_os_str().into(),
+        access,
+    }
+}
+
+/// The path below an agent's folder, once the folders above it exist. None where the agent has put a link or a file in
+/// their place: nothing that it wrote is followed.
+fn make_way(own: &Path, below: &Path) -> Option<PathBuf> {
+    let mut folder = own.to_owned();
+    for part in below.parent()? {
+        folder.push(part);
+        let _ = fs::create_dir(&folder);
+        fs::symlink_metadata(&folder)
+            .ok()
+            .filter(fs::Metadata::is_dir)?;
+    }
+    Some(own.join(below))
+}
+
+/// Whether a file or folder can be mounted there; what is missing is made. A link is left by a session without mounts.
+fn is_mount_point(at: &Path, source: &Path) -> bool {
+    let found = || fs::symlink_metadata(at);
+    if found().is_ok_and(|found| found.is_symlink()) {
+        let _ = fs::remove_file(at);
+    }
+    let is_folder = source.is_dir();
+    let _ = if is_folder {
+        fs::create_dir(at)
+    } else {
+        fs::File::create_new(at).map(drop)
+    };
+    found().is_ok_and(|found| !found.is_symlink() && found.is_dir() == is_folder)
+}
+
+/// Makes what is installed readable without mounts. What an agent has put there stays; an empty file or folder is the
+/// mount point of a session with mounts.
+fn link_to(source: &Path, link: &Path) {
+    match fs::symlink_metadata(link) {
+        Ok(found) if found.is_dir() => {
+            let _ = fs::remove_dir(link);
+        }
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            let _ = fs::remove_file(link);
+        }
+        _ => {}
+    }
+    let _ = symlink(source, link);
+}
+
+fn missing(places: &Places) -> impl Iterator<Item = ToolCache> {
+    let caches = places.tool_caches().into_iter();
+    caches.filter(|cache| COMMON.contains(&cache.place) && !cache.path.exists())
+}
+
+/// What a cache's folder is called: `local-share-pnpm-store`.
+fn folder_name(place: &str) -> String {
+    let place = place.trim_start_matches('.').replace('/', "-");
+    place.to_lowercase()
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+}
+
+/// The caches of the agents of one workspace, of which those that work there and those that judge have a folder each.
+pub(super) fn folder_of(state: &Path, workspace: &Path) -> PathBuf {
+    let name = crate::workspace::file_name_for(workspace);
+    state.join(OF_AGENTS).join(name)
+}
+
+/// Notes that a folder is used, fills it when it is new, and removes those beside it that are no longer used. Blocks.
+pub(super) fn prepare(places: &Places, root: &Path, workspace: &Path) -> io::Result<()> {
+    make_private(root)?;
+    fs::write(root.join(RECORD), workspace.as_os_str().as_encoded_bytes())?;
+    if let Some(all) = root.parent() {
+        let stale = list(all).into_iter().filter(AgentCaches::is_stale);
+        for folder in stale.filter(|folder| folder.path != root) {
+            // What cannot be removed now may be next time.
+            let _ = remove_folder(&folder.path);
+        }
+    }
+    if root.join(SEEDED).exists() {
+        return Ok(());
+    }
+    let of_work = root.join(OF_WORK);
+    make_private(&of_work)?;
+    seed(places, &of_work, workspace);
+    fs::write(root.join(SEEDED), "")
+}
+
+/// Copies downloads of the home into an agent's folder, each seed as a whole or not at all: what is missing is
+/// downloaded again.
+fn seed(places: &Places, root: &Path, workspace: &Path) {
+    let names = names_in(workspace);
+    let mut left = SEED_LIMIT;
+    for (from, endings) in places.seeds() {
+        let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
+        if !names.iter().any(is_needed) {
+            continue;
+        }
+        let caches = places.tool_caches().into_iter();
+        let of_cache = caches.filter_map(|cache| {
+            let home = real(cache.path)?;
+            let below = from.strip_prefix(&home).ok()?;
+            let to = root.join(folder_name(cache.place)).join(below);
+            Some((home.as_os_str().len(), to))
+        });
+        // Of caches in one another the inner one has it.
+        let Some((_, to)) = of_cache.max_by_key(|(length, _)| *length) else {
+            continue;
+        };
+        let Some(rest) = left.without(&from) else {
+            continue;
+        };
+        if !to.exists() && copy_whole(&from, &to, root).is_ok() {
+            left = rest;
+        }
+    }
+}
+
+/// The names of files in a folder and in those directly below it.
+fn names_in(workspace: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries(workspace) {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder {
+            let below = entries(&entry.path());
+            names.extend(below.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+        } else {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    bytes: u64,
+    files: u64,
+}
+
+impl Size {
+    /// What is left after a folder; none where it is larger.
+    fn without(mut self, folder: &Path) -> Option<Self> {
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).ok()? {
+                let entry = entry.ok()?;
+                let found = entry.metadata().ok()?;
+                if found.is_dir() {
+                    folders.push(entry.path());
+                }
+                self.files = self.files.checked_sub(1)?;
+                self.bytes = self.bytes.checked_sub(found.len())?;
+            }
+        }
+        Some(self)
+    }
+}
+
+/// Copies a folder; it is there as a whole or not at all.
+fn copy_whole(from: &Path, to: &Path, scratch: &Path) -> io::Result<()> {
+    let made = tempfile::Builder::new()
+        .prefix(".copy-")
+        .tempdir_in(scratch)?;
+    let copy = made.path().join("copy");
+    let mut folders = vec![(from.to_owned(), copy.clone())];
+    while let Some((from, to)) = folders.pop() {
+        fs::create_dir(&to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
+            if kind.is_dir() {
+                folders.push((entry.path(), to));
+            } else if kind.is_symlink() {
+                symlink(fs::read_link(entry.path())?, to)?;
+            } else if kind.is_file() {
+                fs::copy(entry.path(), to)?;
+            }
+        }
+    }
+    if let Some(above) = to.parent() {
+        fs::create_dir_all(above)?;
+    }
+    fs::rename(copy, to)
+}
+
+/// The caches of the agents of one workspace.
+#[derive(Debug, Clone)]
+pub struct AgentCaches {
+    /// Where they are, below Selvedge's state.
+    pub path: PathBuf,
+    /// Whose they are.
+    pub workspace: PathBuf,
+    /// When an agent was last given them.
+    pub used: SystemTime,
+}
+
+impl AgentCaches {
+    /// All of them, below Selvedge's state.
+    pub fn all(state: &Path) -> Vec<Self> {
+        list(&state.join(OF_AGENTS))
+    }
+
+    /// Whether they were not used for so long, or belong to a workspace that is gone.
+    pub fn is_stale(&self) -> bool {
+        let kept = if self.workspace.exists() {
+            KEPT
+        } else {
+            KEPT_WITHOUT_WORKSPACE
+        };
+        self.is_unused_for(kept)
+    }
+
+    /// Whether they were last used before that time.
+    pub fn is_unused_for(&self, time: Duration) -> bool {
+        let passed = SystemTime::now().duration_since(self.used);
+        passed.is_ok_and(|passed| passed > time)
+    }
+}
+
+fn list(all: &Path) -> Vec<AgentCaches> {
+    let folders = fs::read_dir(all).into_iter().flatten().flatten();
+    let listed = folders.filter_map(|folder| {
+        let path = folder.path();
+        // One without a record has just been made, or is a remnant.
+        let record = fs::metadata(path.join(RECORD)).or_else(|_| folder.metadata());
+        let workspace = fs::read(path.join(RECORD)).unwrap_or_default();
+        Some(AgentCaches {
+            path,
+            workspace: PathBuf::from(OsString::from_vec(workspace)),
+            used: record.ok()?.modified().ok()?,
+        })
+    });
+    let mut listed: Vec<_> = listed.collect();
+    listed.sort_by(|one, other| one.path.cmp(&other.path));
+    listed
+}
+
+/// Removes a folder, also one in which tools have write-protected folders of theirs.
+///
+/// # Errors
+///
+/// When something in it cannot be removed.
+pub fn remove_folder(folder: &Path) -> io::Result<()> {
+    let removed = fs::remove_dir_all(folder);
+    let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    if !removed.as_ref().is_err_and(is_denied) {
+        return removed;
+    }
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+        let below = fs::read_dir(&folder)?.flatten();
+        let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(below.map(|entry| entry.path()));
+    }
+    fs::remove_dir_all(folder)
+}
+
+#[cfg(test)]
+mod tests;

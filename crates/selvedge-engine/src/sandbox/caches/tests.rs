@@ -1,0 +1,189 @@
+//! Which folder an agent and a check get for each cache, seeds, and how folders go.
+
+use super::*;
+use crate::agents::env::Environment;
+
+/// A home with caches, and a folder for those of agents.
+struct Scene {
+    _root: tempfile::TempDir,
+    root: PathBuf,
+    places: Places,
+}
+
+impl Scene {
+    fn new(files: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        for file in files {
+            let file = path.join("home").join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "home").unwrap();
+        }
+        fs::create_dir(path.join("work")).unwrap();
+        let home = path.join("home");
+        let environment: Environment = [("HOME".into(), home.into())].into();
+        Self {
+            places: Places::new(environment),
+            root: path,
+            _root: root,
+        }
+    }
+
+    fn for_agents(&self, can_mount: bool, environment: &[Variable]) -> CacheAccess {
+        let own = self.root.join("own");
+        for_agents(&self.places, &own, can_mount, &[], environment)
+    }
+
+    fn home(&self, path: &str) -> PathBuf {
+        self.root.join("home").join(path)
+    }
+}
+
+fn mounts(access: &CacheAccess) -> Vec<(PathBuf, PathBuf, Access)> {
+    let mounted = access.mounted.iter();
+    mounted
+        .map(|it| ((&it.place).into(), (&it.source).into(), it.access))
+        .collect()
+}
+
+fn variable<'a>(access: &'a CacheAccess, name: &str) -> Option<&'a OsStr> {
+    value_of(&access.variables, name)
+}
+
+#[test]
+fn mounts_cover_caches_and_show_what_is_installed() {
+    let scene = Scene::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
+    let access = scene.for_agents(true, &[]);
+    let own = |name: &str| scene.root.join("own").join(name);
+    assert_eq!(
+        mounts(&access),
+        [
+            (scene.home(".cargo"), own("cargo"), Access::Write),
+            (
+                scene.home(".cargo/bin"),
+                scene.home(".cargo/bin"),
+                Access::Read
+            ),
+            (scene.home(".npm"), own("npm"), Access::Write),
+        ]
+    );
+    assert_eq!(variable(&access, "CARGO_HOME"), None);
+    // The home lacks these two.
+    assert_eq!(
+        variable(&access, "XDG_CACHE_HOME"),
+        Some(own("cache").as_os_str())
+    );
+    assert_eq!(access.writable, [own("cache"), own("go")]);
+}
+
+#[test]
+fn variables_lead_elsewhere_without_mounts() {
+    let scene = Scene::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
+    let opts = [("MAVEN_OPTS".into(), "-Xmx1g".into())];
+    let access = scene.for_agents(false, &opts);
+    let own = scene.root.join("own");
+    assert_eq!(mounts(&access), []);
+    assert_eq!(
+        variable(&access, "CARGO_HOME"),
+        Some(own.join("cargo").as_os_str())
+    );
+    let maven = format!("-Xmx1g -Dmaven.repo.local={}/m2/repository", own.display());
+    assert_eq!(variable(&access, "MAVEN_OPTS"), Some(OsStr::new(&maven)));
+    assert!(access.writable.iter().all(|path| path.starts_with(&own)));
+    let settings = fs::read_link(own.join("cargo/config.toml")).unwrap();
+    assert_eq!(settings, scene.home(".cargo/config.toml"));
+}
+
+#[test]
+fn an_agents_links_are_not_followed() {
+    let scene = Scene::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
+    let elsewhere = scene.root.join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    let _ = scene.for_agents(true, &[]);
+    let own = scene.root.join("own");
+    fs::remove_dir_all(own.join("cache/pypoetry")).unwrap();
+    symlink(&elsewhere, own.join("cache/pypoetry")).unwrap();
+    fs::remove_dir_all(own.join("stack/programs")).unwrap();
+    symlink(&elsewhere, own.join("stack/programs")).unwrap();
+    for can_mount in [true, false] {
+        let access = scene.for_agents(can_mount, &[]);
+        let environments = scene.home(".cache/pypoetry/virtualenvs");
+        assert!(
+            mounts(&access)
+                .iter()
+                .all(|(place, ..)| *place != environments)
+        );
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    }
+}
+
+/// The sandbox may be another one in the next run.
+#[test]
+fn mounts_and_links_replace_one_another() {
+    let scene = Scene::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
+    let own = scene.root.join("own/cargo");
+    for _ in 0..2 {
+        let _ = scene.for_agents(false, &[]);
+        let settings = fs::read_to_string(own.join("config.toml")).unwrap();
+        assert_eq!(settings, "home");
+        assert!(own.join("bin/tool").exists());
+        let access = scene.for_agents(true, &[]);
+        let read = mounts(&access).into_iter();
+        assert_eq!(
+            read.filter(|(.., access)| *access == Access::Read).count(),
+            2
+        );
+        assert_eq!(fs::read_to_string(own.join("config.toml")).unwrap(), "");
+    }
+}
+
+#[test]
+fn checks_use_the_homes_caches_and_no_agents() {
+    let scene = Scene::new(&[".cargo/x"]);
+    let state = scene.root.join("state");
+    let access = for_checks(&scene.places, &state, &[]);
+    assert!(access.writable.contains(&scene.home(".cargo")));
+    assert_eq!(variable(&access, "CARGO_HOME"), None);
+    let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
+    assert!(Path::new(cache).starts_with(state.join(OF_CHECKS)));
+}
+
+#[test]
+fn seeds_are_copied_once_and_only_where_they_are_needed() {
+    let scene = Scene::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
+    let (work, own) = (scene.root.join("work"), scene.root.join("all/own"));
+    fs::create_dir(work.join("crates")).unwrap();
+    fs::write(work.join("crates/Cargo.toml"), "").unwrap();
+    prepare(&scene.places, &own, &work).unwrap();
+    let copy = own.join(OF_WORK).join("cargo/registry/cache/i/a.crate");
+    assert_eq!(fs::read_to_string(&copy).unwrap(), "home");
+    assert!(!own.join(OF_WORK).join("npm").exists());
+    fs::write(&copy, "the agent's").unwrap();
+    prepare(&scene.places, &own, &work).unwrap();
+    assert_eq!(fs::read_to_string(&copy).unwrap(), "the agent's");
+}
+
+#[test]
+fn folders_of_missing_workspaces_go_although_they_are_write_protected() {
+    let scene = Scene::new(&[]);
+    let all = scene.root.join(OF_AGENTS);
+    let old = SystemTime::now() - Duration::from_hours(2);
+    for name in ["gone", "kept"] {
+        let protected = all.join(name).join("work/go/mod");
+        fs::create_dir_all(&protected).unwrap();
+        fs::write(protected.join("file"), "").unwrap();
+        fs::set_permissions(&protected, fs::Permissions::from_mode(0o500)).unwrap();
+        let workspace = scene
+            .root
+            .join(if name == "kept" { "work" } else { "gone" });
+        let record = all.join(name).join(RECORD);
+        fs::write(&record, workspace.as_os_str().as_encoded_bytes()).unwrap();
+        let record = fs::File::options().write(true).open(record).unwrap();
+        record.set_modified(old).unwrap();
+    }
+    let own = all.join("own");
+    prepare(&scene.places, &own, &scene.root.join("work")).unwrap();
+    let left = AgentCaches::all(&scene.root);
+    let left: Vec<_> = left.iter().map(|caches| caches.path.clone()).collect();
+    assert_eq!(left, [all.join("kept"), own]);
+}

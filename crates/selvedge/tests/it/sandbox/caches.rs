@@ -1,0 +1,183 @@
+//! Caches of tools: an agent writes its own, and checks read those of the home.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::on_all;
+use super::scene::Scene;
+use crate::stage::executable;
+
+/// A file of each cache that a check would believe: sources, artifacts, tools' own records.
+const READ_BY_CHECKS: &[&str] = &[
+    ".cargo/registry/src/index/dep-1.0.0/src/lib.rs",
+    ".npm/_cacache/index-v5/entry",
+    "go/pkg/mod/example.org/dep@v1.0.0/dep.go",
+    ".m2/repository/dep/dep-1.jar",
+    ".gradle/caches/modules-2/files-2.1/dep.jar",
+    ".ccache/entry",
+    ".local/lib/python3.11/site-packages/dep.py",
+];
+
+/// Below `XDG_CACHE_HOME`.
+const IN_CACHE: &[&str] = &["pip/wheels/dep.whl", "go-build/00/entry-a"];
+
+fn files_of(scene: &Scene) -> Vec<PathBuf> {
+    let home = READ_BY_CHECKS
+        .iter()
+        .map(|path| scene.env.home().join(path));
+    let cache = scene.env.root().join("cache");
+    let cache = IN_CACHE.iter().map(|path| cache.join(path));
+    home.chain(cache).collect()
+}
+
+fn plant(scene: &Scene) -> Vec<PathBuf> {
+    let files = files_of(scene);
+    for file in &files {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "good").unwrap();
+    }
+    files
+}
+
+/// Runs an agent made of one script, and a check made of another one; its outcome.
+#[track_caller]
+fn run(scene: &Scene, agent: &str, check: &str) -> String {
+    let agent = scene.env.write(
+        "agent.sh",
+        format!("#!/bin/sh\ncat > /dev/null\necho >> worked\n{agent}\n"),
+    );
+    executable(&agent);
+    scene.env.write("check.sh", check);
+    scene.env.commit("An agent and a check");
+    let run = scene.env.selvedge([
+        "run",
+        "do it",
+        "--agent-cmd",
+        "./agent.sh",
+        "--check",
+        "sh check.sh",
+        "--retries",
+        "0",
+        "--format",
+        "json",
+    ]);
+    let run = run.run();
+    let result = run.json();
+    assert!(result["outcome"].is_string(), "{result} {}", run.stderr);
+    result["outcome"].as_str().unwrap().to_owned()
+}
+
+/// Every way that leads to a cache is tried: its path, the variables, and taking the folder's place.
+fn poison_is_not_read_by_checks(scene: &Scene) {
+    let files = plant(scene);
+    let listed: Vec<_> = files
+        .iter()
+        .map(|file| format!("'{}'", file.display()))
+        .collect();
+    let listed = listed.join(" ");
+    let agent = format!(
+        "for file in {listed}; do
+            mkdir -p \"$(dirname $file)\"; echo evil > $file; echo evil > $(dirname $file)/evil
+        done
+        mv ~/.cargo ~/.old; mkdir -p ~/.cargo/registry; echo evil > ~/.cargo/registry/evil
+        for folder in $CARGO_HOME $GOPATH $XDG_CACHE_HOME $npm_config_cache; do echo evil > $folder/evil; done
+        true"
+    );
+    let check = format!(
+        "for file in {listed}; do test ! -e $file || test \"$(cat $file)\" = good || exit 1; done
+        ! grep -rq evil ~ \"${{XDG_CACHE_HOME:-$HOME/.cache}}\" \"${{CARGO_HOME:-$HOME/.cargo}}\""
+    );
+    assert_eq!(run(scene, &agent, &check), "verified");
+    for file in files {
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            "good",
+            "{}",
+            file.display()
+        );
+        assert!(!file.with_file_name("evil").exists());
+    }
+}
+
+/// The home has none: those below Selvedge's state are not shared, either.
+fn poison_is_not_read_where_the_home_has_no_caches(scene: &Scene) {
+    let agent = "for folder in $CARGO_HOME $GOPATH $npm_config_cache; do echo evil > $folder/evil; done; true";
+    let check = "for folder in $CARGO_HOME $GOPATH $npm_config_cache; do
+            test -w $folder || exit 1; test -e $folder/evil && exit 1
+        done; true";
+    assert_eq!(run(scene, agent, check), "verified");
+}
+
+/// What an agent has downloaded is there for the next one.
+fn agents_keep_caches_of_their_own(scene: &Scene) {
+    scene.in_home(".cargo/registry/index/x", "home");
+    let cargo = "${CARGO_HOME:-$HOME/.cargo}";
+    let first = format!("echo own > \"{cargo}/registry-own\"");
+    let check = format!("! test -e \"{cargo}/registry-own\"");
+    assert_eq!(run(scene, &first, &check), "verified");
+    let second = format!("cat \"{cargo}/registry-own\" > seen");
+    assert_eq!(run(scene, &second, &check), "verified");
+    assert_eq!(scene.env.read("seen"), "own\n");
+}
+
+/// Programs and settings in a cache are those of the home, and downloads that the workspace needs are copied.
+fn installed_programs_and_downloads_are_there(scene: &Scene) {
+    scene.in_home(".cargo/config.toml", "settings");
+    scene.in_home(".cargo/registry/cache/index/dep-1.0.0.crate", "download");
+    let tool = scene.in_home(".cargo/bin/tool", "#!/bin/sh\necho tool\n");
+    executable(&tool);
+    scene.env.write("Cargo.toml", "[package]\n");
+    let agent = "cargo=${CARGO_HOME:-$HOME/.cargo}
+        ~/.cargo/bin/tool > seen; cat $cargo/config.toml $cargo/registry/cache/index/dep-1.0.0.crate >> seen
+        echo evil >> ~/.cargo/bin/tool; echo evil >> $cargo/config.toml; rm -f ~/.cargo/bin/tool; true";
+    assert_eq!(run(scene, agent, "true"), "verified");
+    assert_eq!(scene.env.read("seen"), "tool\nsettingsdownload");
+    let home = scene.env.home();
+    assert_eq!(
+        fs::read_to_string(home.join(".cargo/config.toml")).unwrap(),
+        "settings"
+    );
+    assert!(!fs::read_to_string(tool).unwrap().contains("evil"));
+}
+
+on_all!(
+    poison_is_not_read_by_checks,
+    poison_is_not_read_where_the_home_has_no_caches,
+    agents_keep_caches_of_their_own,
+    installed_programs_and_downloads_are_there,
+);
+
+/// Go write-protects the folders of its cache.
+#[test]
+fn gc_removes_caches_of_missing_workspaces() {
+    let Some(scene) = Scene::behind("bubblewrap") else {
+        return;
+    };
+    let agent =
+        "mkdir -p $GOPATH/pkg/mod; echo own > $GOPATH/pkg/mod/file; chmod -w $GOPATH/pkg/mod";
+    assert_eq!(run(&scene, agent, "true"), "verified");
+    let agents = scene.env.state().join("selvedge/caches/agents");
+    let folders = || {
+        fs::read_dir(&agents)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
+    let gc = || {
+        let work = scene.env.selvedge(["gc"]).dir(scene.env.root());
+        work.run().assert_code(0);
+    };
+    let unused = |hours: u64| {
+        let record = folders().next().unwrap().join("workspace");
+        let record = fs::File::options().append(true).open(record).unwrap();
+        let ago = std::time::Duration::from_secs(hours * 3_600);
+        record
+            .set_modified(std::time::SystemTime::now() - ago)
+            .unwrap();
+    };
+    unused(2);
+    gc();
+    assert_eq!(folders().count(), 1, "its workspace is still there");
+    fs::remove_dir_all(scene.env.work()).unwrap();
+    gc();
+    assert_eq!(folders().count(), 0);
+}
