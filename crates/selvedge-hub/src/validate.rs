@@ -6,6 +6,7 @@ mod subtasks;
 mod tests;
 
 use selvedge_core::config::nearest;
+use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::fleet::{FieldError, OWN_LABELS};
 use selvedge_core::model::{ComplexityTier, Task};
 use selvedge_core::route::{SHELL, named_agents, requested_agent};
@@ -200,6 +201,9 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
         if count > MOST {
             wrong(field, format!("{count} are more than {MOST}"));
         }
+    }
+    if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
+        wrong("expect_test_changes", bad.to_string());
     }
     if task.description.len() > LONGEST {
         wrong(

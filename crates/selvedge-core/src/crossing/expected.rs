@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::guard::Globs;
+use crate::guard::{BadGlob, Globs};
 use crate::machine::floors;
-use crate::model::{CheckReport, CheckStatus};
+use crate::model::{CheckReport, CheckStatus, CrossedReport};
 use crate::words::counted;
 
 use super::sides::CrossedFile;
@@ -20,6 +20,41 @@ impl<'a> ExpectedChanges<'a> {
     /// Reads what a task declares.
     pub fn new(entries: &'a [String]) -> Self {
         Self { entries }
+    }
+
+    /// Rejects an entry that can be neither a glob nor the id of a test: it would excuse nothing.
+    pub fn check(entries: &[String]) -> Result<(), BadGlob> {
+        for entry in entries {
+            if entry.trim().is_empty() {
+                let (glob, why) = (entry.clone(), "it is empty".to_owned());
+                return Err(BadGlob { glob, why });
+            }
+            Globs::new(std::slice::from_ref(entry))
+                .map(drop)
+                .or_else(|bad| is_id(entry).then_some(()).ok_or(bad))?;
+        }
+        Ok(())
+    }
+
+    /// The entries that excuse nothing in work that passed its checks. `crossed` is what the original tests say of it;
+    /// none where nothing on the test side differs. Ids may have excused tests that then were not run: with a report they
+    /// are not named.
+    pub fn unmatched(&self, crossed: Option<&CrossedReport>) -> Vec<&'a str> {
+        let is_matched = |entry: &String| {
+            let Some(crossed) = crossed else {
+                return false;
+            };
+            let is_cut = crossed.expected_files.len() >= CrossedReport::LISTED;
+            let fits = Globs::new(std::slice::from_ref(entry))
+                .is_ok_and(|glob| crossed.expected_files.iter().any(|path| glob.fit(path)));
+            is_cut || fits || is_id(entry) || {
+                let failed = crossed.checks.iter().filter_map(named_failures);
+                let one = ExpectedChanges::new(std::slice::from_ref(entry));
+                failed.flatten().any(|id| one.has_test(&id))
+            }
+        };
+        let unmatched = self.entries.iter().filter(|entry| !is_matched(entry));
+        unmatched.map(String::as_str).collect()
     }
 
     /// Takes the files out that the task expects to change; gives back their paths.
@@ -61,9 +96,48 @@ impl<'a> ExpectedChanges<'a> {
     }
 }
 
+/// Whether an entry has the form of a test's id in some runner, which need not parse as a glob.
+fn is_id(entry: &str) -> bool {
+    entry.contains(char::is_whitespace) || ["::", "#", "›"].iter().any(|it| entry.contains(it))
+}
+
 /// The ids of the tests that failed, where the check names all of them and fails by nothing else.
 pub(super) fn named_failures(check: &CheckReport) -> Option<BTreeSet<String>> {
     let tests = check.tests.as_ref()?;
     let fails_by_tests = tests.failed > 0 && tests.complete && tests.names_failed();
     fails_by_tests.then(|| floors::ids(&tests.failed_ids).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crossing::all_expected;
+
+    fn entries(entries: &[&str]) -> Vec<String> {
+        entries.iter().map(|&entry| entry.to_owned()).collect()
+    }
+
+    #[test]
+    fn entries_that_can_be_neither_glob_nor_id_are_rejected() {
+        let good = entries(&[
+            "tests/*.py",
+            "tests/test_a.py::test_b[x-[1]",
+            "suite › handles a [ in its input",
+            "test_greet",
+        ]);
+        ExpectedChanges::check(&good).unwrap();
+        for bad in ["tests/[a-.py", "tests/{a,b.py", "", " "] {
+            let refused = ExpectedChanges::check(&entries(&["tests/*", bad]));
+            assert_eq!(refused.unwrap_err().glob, bad);
+        }
+    }
+
+    #[test]
+    fn entries_that_match_nothing_are_named() {
+        let declared = entries(&["tests/*_a.py", "tests/*_b.py", "tests/test_c.py::test_d"]);
+        let declared = ExpectedChanges::new(&declared);
+        assert_eq!(declared.unmatched(None).len(), 3);
+        let crossed = all_expected(entries(&["tests/test_a.py"]));
+        assert_eq!(declared.unmatched(Some(&crossed)), ["tests/*_b.py"]);
+    }
 }

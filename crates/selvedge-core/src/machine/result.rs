@@ -1,7 +1,8 @@
 //! The result object, folded from a run's state.
 
 use super::state::Run;
-use crate::model::{Cost, CostSource, MicroUsd, Outcome, RunResult};
+use crate::crossing::ExpectedChanges;
+use crate::model::{Cost, CostSource, MicroUsd, Outcome, ReportStatus, RunResult};
 
 impl Run {
     /// One object that says how the run ended, or stands.
@@ -83,7 +84,23 @@ impl Run {
                     .to_owned(),
             );
         }
+        warnings.extend(self.unmatched_expectations());
         warnings
+    }
+
+    /// Names declared changes of tests that work with passing checks does not have. Subtasks share what the whole plan
+    /// declares.
+    fn unmatched_expectations(&self) -> Option<String> {
+        let (_, report) = self.reported().next_back()?;
+        let has_passed = report.status == ReportStatus::Pass;
+        if !self.finished || self.spec.part_of.is_some() || !has_passed {
+            return None;
+        }
+        let expected = ExpectedChanges::new(&self.spec.expect_test_changes);
+        let unmatched = expected.unmatched(report.crossed.as_deref());
+        let names = unmatched.join(", ");
+        (!unmatched.is_empty())
+            .then(|| format!("`expect_test_changes` names what was not changed: {names}"))
     }
 }
 

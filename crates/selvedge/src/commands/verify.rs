@@ -57,6 +57,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
     let rules = since.as_ref().map_or(dir.as_path(), |since| since.dir());
+    freeze::expected_changes(&args.expect_test_changes)?;
     let task = Task {
         description: args.task.clone().unwrap_or_default(),
         ..Task::default()

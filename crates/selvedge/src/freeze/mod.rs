@@ -9,6 +9,7 @@ mod several;
 use std::path::Path;
 
 use selvedge_core::config::{Origin, Resolved};
+use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::guard::Protection;
 use selvedge_core::model::{
     AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
@@ -71,6 +72,7 @@ pub(crate) fn task(
     notices.extend(judging.as_ref().map(who_judges));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     Protection::new(&settings.protect, &allow).map_err(CliError::usage)?;
+    expected_changes(&task.expect_test_changes)?;
     let limits = limits(settings, &agent);
     let known = known_failures(task, settings, dir)?;
     notices.extend(known.notice);
@@ -109,6 +111,15 @@ pub(crate) fn task(
     };
     secrets::refuse(&spec)?;
     Ok(Frozen { spec, notices })
+}
+
+/// Rejects declared changes of tests that can match nothing.
+pub(crate) fn expected_changes(entries: &[String]) -> Result<(), CliError> {
+    ExpectedChanges::check(entries).map_err(|bad| {
+        CliError::usage(format!("expect_test_changes: {bad}")).hint(
+            "an entry is a glob of files (`tests/*_api.py`), or a test's id as reports name it",
+        )
+    })
 }
 
 /// Who does a project's work in the end: no model judges itself unasked.

@@ -79,15 +79,38 @@ fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
         (&[][..], 7, "undecided", 0),
         (&["tests/test_greet.sh"], 7, "undecided", 1),
         (&["test_greet.sh", "tests/*_other.sh"], 0, "passed", 2),
+        (&["tests/*", "tests/test_gone.sh"], 0, "passed", 2),
     ] {
         let (env, changes) = greeting();
         let out = run_json(&env, &changes, check, &expect(globs));
         out.assert_code(code);
+        let warnings = out.json()["warnings"].to_string();
+        assert_eq!(
+            warnings.contains("was not changed: tests/test_gone.sh"),
+            globs.contains(&"tests/test_gone.sh"),
+            "{warnings}"
+        );
         let crossed = out.json()["verification_report"]["crossed"].clone();
         assert_eq!(crossed["result"], result, "{globs:?}: {crossed}");
+        let is_run = !crossed["checks"].as_array().unwrap().is_empty();
+        let reason = crossed["reason"].as_str().unwrap();
+        assert_eq!(is_run, !reason.starts_with("not run"), "{reason}");
         let files = crossed["expected_files"].as_array().map_or(0, Vec::len);
         assert_eq!(files, expected_files, "{crossed}");
     }
+}
+
+#[test]
+fn a_malformed_glob_of_expected_changes_is_an_error() {
+    let (env, changes) = greeting();
+    let more = ["--expect-test-changes", "tests/[a-.sh"];
+    let out = run_json(&env, &changes, "true", &more);
+    out.assert_code(2);
+    assert!(
+        out.stderr.contains("`tests/[a-.sh` is not a glob"),
+        "{}",
+        out.stderr
+    );
 }
 
 #[test]
