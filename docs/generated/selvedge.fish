@@ -61,13 +61,15 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Whic
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Who works, try by try: several names, the first for the first attempt; the last one stays' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Any program as the agent: it gets the prompt on standard input' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sandbox -d 'Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l expect-test-changes -d 'A change of tests that the task asks for: a glob of files, or a test\'s id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l retries -d 'Corrections after the first attempt, 0 to 5 [default: 2]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l judge -d 'Which configured agent judges in tiers 2 and 3; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l executions -d 'Run the task this often side by side, 2 to 9, each in a copy of the directory; the work that most agree with stays. It is what votes in tier 3, instead of judges' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l timeout -d 'Time for each agent session [default: 30m]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l baseline -d 'Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l known-failure -d 'A test that may fail if it failed as now before the work began, by the id that its runner prints; may be given several times. Replaces the configured list' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l known-failures -d 'A file that lists such tests, one a line, as `selvedge known-failures` writes it' -r -F
@@ -75,8 +77,6 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-cost -d 'C
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-tokens -d 'Cap on the tokens of the whole run, in and out' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-wall -d 'Cap on the time that the whole run spends in sessions and verification' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-turns -d 'Cap on the model turns of each session, where the agent counts them' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sandbox -d 'Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l repo -d 'Work in a clone of this repository: a URL, `user@host:path` or a folder. The branch `selvedge/RUN` stays in the clone, or goes back with --push' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l rev -d 'The branch, tag or commit that the clone begins from [default: what is checked out there]' -r
@@ -114,6 +114,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Loo
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l since -d 'Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l expect-test-changes -d 'A change of tests that the work was to make: a glob of files, or a test\'s id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l tier -d 'How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1]' -r
@@ -122,9 +125,6 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l known-failu
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l task -d 'What the work was to do, for those who judge it' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l judge -d 'Which configured agent judges; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l max-cost -d 'Cap on the cost of those who judge' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time for the verification run [default: 120s]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Who builds the walls around the checks: any that `run` knows, or `none` [default: auto]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Work in this directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'How to speak; `json` prints the report' -r -f -a "human\t'For people: live on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
@@ -138,10 +138,10 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l attest-key 
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l step-summary -d 'The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l check -d 'A command that must exit with 0; may be given several times. Replaces the configured checks' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l output -d 'Write to this file [default: standard output]' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l verification-timeout -d 'Time for the checks [default: 120s]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l sandbox -d 'Who builds the walls around the checks: any that `run` knows, or `none` [default: auto]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l verification-timeout -d 'Time for each verification run, afresh [default: 120s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l sandbox -d 'Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l check-env -d 'A variable of yours that checks see besides what builds ordinarily need; may be given several times' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l output -d 'Write to this file [default: standard output]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l dir -d 'The project\'s directory [default: here]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'The command that printed it: where a line of the output repeats it, its own begins' -r

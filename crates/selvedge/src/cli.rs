@@ -2,6 +2,7 @@
 
 mod agents;
 mod attest;
+mod checks;
 mod fleet;
 mod hub;
 mod known;
@@ -13,6 +14,7 @@ mod tokens;
 
 use std::path::PathBuf;
 
+use checks::CheckArgs;
 use clap::{Args, Parser, Subcommand};
 
 use crate::fleet::HubArgs;
@@ -180,9 +182,9 @@ Examples:
   selvedge verify --since origin/main --tier 2 --task 'add a dark theme'
                                            and have a model judge what was changed")]
 pub(crate) struct VerifyArgs {
-    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
-    #[arg(long = "check", value_name = "CMD")]
-    pub(crate) checks: Vec<String>,
+    /// The checks.
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
     /// Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since.
     #[arg(long, value_name = "REV")]
     pub(crate) since: Option<String>,
@@ -209,15 +211,6 @@ pub(crate) struct VerifyArgs {
     /// Cap on the cost of those who judge.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
-    /// Time for the verification run [default: 120s].
-    #[arg(long, value_name = "TIME")]
-    pub(crate) verification_timeout: Option<String>,
-    /// Who builds the walls around the checks: any that `run` knows, or `none` [default: auto].
-    #[arg(long, value_name = "BACKEND")]
-    pub(crate) sandbox: Option<String>,
-    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) check_env: Vec<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

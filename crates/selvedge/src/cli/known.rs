@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::checks::CheckArgs;
+
 /// Tests that may fail.
 #[derive(Debug, Default, Args)]
 pub(crate) struct KnownArgs {
@@ -36,21 +38,12 @@ Examples:
   selvedge known-failures                                 print what fails now
   selvedge known-failures --output known-failures.txt     write it to a file")]
 pub(crate) struct KnownFailuresArgs {
-    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
-    #[arg(long = "check", value_name = "CMD")]
-    pub(crate) checks: Vec<String>,
+    /// The checks.
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
     /// Write to this file [default: standard output].
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Time for the checks [default: 120s].
-    #[arg(long, value_name = "TIME")]
-    pub(crate) verification_timeout: Option<String>,
-    /// Who builds the walls around the checks: any that `run` knows, or `none` [default: auto].
-    #[arg(long, value_name = "BACKEND")]
-    pub(crate) sandbox: Option<String>,
-    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) check_env: Vec<String>,
     /// The project's directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

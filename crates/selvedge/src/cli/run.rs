@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use selvedge_core::config::Flags;
 
+use super::checks::CheckArgs;
 use super::known::KnownArgs;
 use super::reports::ReportArgs;
 use crate::fleet::HubArgs;
@@ -40,9 +41,9 @@ pub(crate) struct RunArgs {
     /// Any program as the agent: it gets the prompt on standard input.
     #[arg(long, value_name = "'PROGRAM …'")]
     pub(crate) agent_cmd: Option<String>,
-    /// A command that must exit with 0; may be given several times. Replaces the configured checks.
-    #[arg(long = "check", value_name = "CMD")]
-    pub(crate) checks: Vec<String>,
+    /// The checks.
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
     /// A change of tests that the task asks for: a glob of files, or a test's id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were.
     #[arg(long, value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
@@ -62,9 +63,6 @@ pub(crate) struct RunArgs {
     /// Time for each agent session [default: 30m].
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
-    /// Time for each verification run, afresh [default: 120s].
-    #[arg(long, value_name = "TIME")]
-    pub(crate) verification_timeout: Option<String>,
     /// Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto].
     ///
     /// What failed before is then told from what the agent broke, and no test may quietly go. What
@@ -89,13 +87,6 @@ pub(crate) struct RunArgs {
     /// Cap on the model turns of each session, where the agent counts them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
-    /// Who builds the walls around agent and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or
-    /// `none` [default: auto].
-    #[arg(long, value_name = "BACKEND")]
-    pub(crate) sandbox: Option<String>,
-    /// A variable of yours that checks see besides what builds ordinarily need; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) check_env: Vec<String>,
     /// Work in this directory [default: here].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
@@ -137,13 +128,11 @@ impl RunArgs {
             agent: self.agent.clone(),
             escalate: self.escalate.clone(),
             agent_cmd: self.agent_cmd.clone(),
-            checks: self.checks.clone(),
             retries: self.retries,
             tier: self.tier,
             judges: self.judges.clone(),
             executions: self.executions,
             timeout: self.timeout.clone(),
-            verification_timeout: self.verification_timeout.clone(),
             baseline: self.baseline.clone(),
             known_failures: self.known.known_failures.clone(),
             known_failures_file: self.known.file(),
@@ -152,8 +141,7 @@ impl RunArgs {
             max_wall: self.max_wall.clone(),
             strict_budget: self.strict_budget,
             max_turns: self.max_turns,
-            sandbox: self.sandbox.clone(),
-            check_env: self.check_env.clone(),
+            ..self.check.flags()
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use selvedge_core::config::Flags;
 use selvedge_core::model::{CheckReport, CheckStatus, KnownFailures, Report, Task, exit_code};
 use selvedge_core::words::counted;
 
@@ -20,14 +19,7 @@ use crate::output::human::Human;
 pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     let environment = environment();
     let dir = directory(args.dir.as_deref())?;
-    let flags = Flags {
-        checks: args.checks.clone(),
-        verification_timeout: args.verification_timeout.clone(),
-        sandbox: args.sandbox.clone(),
-        check_env: args.check_env.clone(),
-        ..Flags::default()
-    };
-    let settings = settings(&dir, &flags, &environment)?;
+    let settings = settings(&dir, &args.check.flags(), &environment)?;
     let dir = workspace(&settings, &dir);
     let settings = settings.resolved;
     let in_git = is_in_git(&Home::find(&environment)?, &dir)?;

@@ -130,7 +130,7 @@ fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
         task.agent = Some(agent.to_owned());
         task.subtasks.iter_mut().for_each(|it| it.agent = None);
     }
-    if !args.checks.is_empty() {
+    if !args.check.checks.is_empty() {
         task.verification_steps = None;
         let parts = task.subtasks.iter_mut();
         parts.for_each(|it| it.verification_steps = None);

@@ -30,16 +30,12 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let output = output(args.format, &args.reports, &environment)?;
     let dir = directory(args.dir.as_deref())?;
     let flags = Flags {
-        checks: args.checks.clone(),
         tier: args.tier,
         judges: args.judges.clone(),
         max_cost: args.max_cost,
-        verification_timeout: args.verification_timeout.clone(),
-        sandbox: args.sandbox.clone(),
-        check_env: args.check_env.clone(),
         known_failures: args.known.known_failures.clone(),
         known_failures_file: args.known.file(),
-        ..Flags::default()
+        ..args.check.flags()
     };
     let now = settings(&dir, &flags, &environment)?;
     let dir = workspace(&now, &dir);
@@ -57,11 +53,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let home = Home::find(&environment)?;
     let plan = freeze::verification(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
     let rules = since.as_ref().map_or(dir.as_path(), |since| since.dir());
-    freeze::expected_changes(&args.expect_test_changes)?;
     let task = Task {
         description: args.task.clone().unwrap_or_default(),
         ..Task::default()
     };
+    freeze::expected_changes(&args.expect_test_changes)?;
     let known_failures = freeze::known_failures(&task, &settings, rules)?;
     known_failures.notice.iter().for_each(|text| notice(text));
     let steps = match &plan {

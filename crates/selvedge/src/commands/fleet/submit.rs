@@ -63,7 +63,7 @@ pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
     put(&mut task.max_verification_retries, bounded(args.retries)?);
     task.max_verification_retries.get_or_insert(RETRIES_OF_RUN);
     put(&mut task.verification_tier, args.tier);
-    checks(&mut task, &args.checks);
+    checks(&mut task, &args.check.checks);
     task.expect_also(&args.expect_test_changes);
     task.skip_verification |= args.no_verify;
     if args.push {
@@ -118,15 +118,15 @@ fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
         ("--timeout", args.timeout.is_some()),
         (
             "--verification-timeout",
-            args.verification_timeout.is_some(),
+            args.check.verification_timeout.is_some(),
         ),
         ("--baseline", args.baseline.is_some()),
         ("--known-failure", !args.known.known_failures.is_empty()),
         ("--known-failures", args.known.known_failures_file.is_some()),
         ("--max-turns", args.max_turns.is_some()),
         ("--strict-budget", args.strict_budget),
-        ("--sandbox", args.sandbox.is_some()),
-        ("--check-env", !args.check_env.is_empty()),
+        ("--sandbox", args.check.sandbox.is_some()),
+        ("--check-env", !args.check.check_env.is_empty()),
         ("--dir", args.dir.is_some()),
         ("--worktree", args.worktree),
         ("--clean", args.clean),
