@@ -49,7 +49,7 @@ pub use result::RunResult;
 pub use review::{ReviewRecord, ReviewTarget, StaleReview};
 pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
-pub use setup::{SetupSpec, is_dependency_input};
+pub use setup::{SetupSpec, TaskSetup, is_dependency_input};
 pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, PartOf, RunSpec, SessionLimits,
     SyntaxRules, VerificationPlan, VoteMode,

@@ -40,6 +40,32 @@ impl SetupSpec {
     }
 }
 
+/// The setup that a task brings along: what it has is run in place of that of the settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TaskSetup {
+    /// Command lines that install dependencies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Vec<String>>,
+    /// Command lines that reset databases and the like before each run of the checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Vec<String>>,
+}
+
+impl TaskSetup {
+    /// The setup of the settings with this one's commands.
+    pub fn over(&self, settings: &SetupSpec) -> SetupSpec {
+        let either = |own: &Option<Vec<String>>, other: &[String]| {
+            own.clone().unwrap_or_else(|| other.to_vec())
+        };
+        SetupSpec {
+            run: either(&self.run, &settings.run),
+            reset: either(&self.reset, &settings.reset),
+            ..settings.clone()
+        }
+    }
+}
+
 /// Manifests, lock files and settings of package managers that decide what is installed.
 const INPUTS: [&str; 38] = [
     "package.json",

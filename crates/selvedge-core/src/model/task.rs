@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{TaskId, TreeId};
 use super::known::KnownFailures;
+use super::setup::TaskSetup;
 use super::spec::Budget;
 
 /// What kind of thing must hold.
@@ -269,6 +270,9 @@ pub struct Task {
     /// attempt made them; all other tests are run as they were before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expect_test_changes: Vec<String>,
+    /// Commands that install dependencies and reset state, in place of those of the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<TaskSetup>,
     /// Caps for the whole run, all subtasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,

@@ -106,7 +106,10 @@ pub(crate) fn task(
         snapshots,
         sandbox: settings.sandbox.clone(),
         environment: settings.environment.clone(),
-        setup: settings.setup.clone(),
+        setup: task.setup.as_ref().map_or_else(
+            || settings.setup.clone(),
+            |setup| setup.over(&settings.setup),
+        ),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     secrets::refuse(&spec)?;

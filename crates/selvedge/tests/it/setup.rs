@@ -119,6 +119,22 @@ fn tools_that_the_setup_does_not_install_wait_for_review() {
 }
 
 #[test]
+fn setup_of_a_task_replaces_that_of_the_settings() {
+    let env = project("[setup]\nrun = \"exit 3\"\nreset = \"rm -f state\"\n");
+    let works = agent(&env, "echo good > out");
+    let task = env.root().join("task.json");
+    std::fs::write(
+        &task,
+        r#"{"description": "do it", "setup": {"run": ["sh install.sh"]}}"#,
+    )
+    .unwrap();
+    let check = "test ! -e state && echo used > state && sh node_modules/runner/run.sh";
+    let run = env.selvedge(["run", "--worktree", "--file"]).arg(&task);
+    let run = run.args(["--agent-cmd", &works, "--check", check, "--retries", "0"]);
+    run.run().assert_code(0);
+}
+
+#[test]
 fn reset_runs_before_each_run_of_the_checks() {
     let env = project("[setup]\nreset = [\"rm -f state\"]\n");
     let works = agent(&env, "echo good > out");
