@@ -15,13 +15,16 @@ pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
         let default = home.join(folder).into_os_string();
         run.env(name, std::env::var_os(name).unwrap_or(default))
     });
+    // A sandbox lets checks write it if it exists.
+    let target = env.root().join("target");
+    std::fs::create_dir_all(&target).unwrap();
     run.env_inherit("RUSTUP_TOOLCHAIN")
         // Built cold, go's own library takes longer than all the rest.
         .env(
             "GOCACHE",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
         )
-        .env("CARGO_TARGET_DIR", env.root().join("target"))
+        .env("CARGO_TARGET_DIR", target)
         .env("CARGO_TERM_COLOR", "never")
 }
 
