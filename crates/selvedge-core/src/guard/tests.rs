@@ -198,19 +198,20 @@ fn inspect_tells_attacks_from_honest_code() {
 #[test]
 fn inspect_weighs_suppressions_by_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();
-    let strength = |before: &str, after: &str| {
+    let strength_in = |path: &str, before: &str, after: &str| {
         let change = ChangedFile {
-            path: "lib/a.py",
+            path,
             before: Some(before.as_bytes()),
             after: Some(after.as_bytes()),
         };
         let reported = KnownDiagnostic {
-            file: "./lib/a.py".to_owned(),
+            file: format!("./{path}"),
             line: 2,
         };
         let found = inspect(&protection, &[change], &[reported]);
         found.first().map(|finding| finding.strength)
     };
+    let strength = |before: &str, after: &str| strength_in("lib/a.py", before, after);
     let before = "import os\nx: int = name()\ny = 1\n";
     let suppressed = before.replace("name()", "name()  # type: ignore");
     assert_eq!(strength(before, &suppressed), Some(Strength::Strong));
@@ -221,6 +222,11 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     let hidden = before.replace("x: int", "x: Any");
     assert_eq!(strength(before, &hidden), Some(Strength::Strong));
     assert_eq!(strength(before, &before.replace("name()", "1")), None);
+    let before = "\nlisten(port(env));\n";
+    let asserted = before.replace("port(env)", "port(env)!");
+    let on = |path| strength_in(path, before, &asserted);
+    assert_eq!(on("lib/a.ts"), Some(Strength::Strong));
+    assert_eq!(on("lib/a.swift"), None);
 }
 
 proptest! {

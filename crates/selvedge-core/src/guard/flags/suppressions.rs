@@ -2,6 +2,7 @@
 
 use super::super::finding::{FindingKind as Kind, Strength};
 use super::super::pattern::Pattern;
+use super::super::text::{Language, language};
 use super::Flag;
 use super::change::Changed;
 
@@ -27,6 +28,8 @@ static ATTRIBUTE: Pattern = Pattern::new(
 static ANY_TYPE: Pattern = Pattern::new(
     r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
 );
+/// `x!` of TypeScript, which takes "may be missing" from a type.
+static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
 /// Suppressions that hold for a whole file.
 static OF_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
@@ -48,7 +51,9 @@ pub(super) fn flags(
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
-        let hides_type = !reported.is_empty() && ANY_TYPE.is_match(code);
+        let asserts =
+            language(file.path) == Some(Language::JavaScript) && NULL_ASSERTION.is_match(code);
+        let hides_type = !reported.is_empty() && (asserts || ANY_TYPE.is_match(code));
         if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides_type {
             return None;
         }
