@@ -38,7 +38,7 @@ cargo xtask WORD
   chaos [ARGS…]        faults injected into real hubs and workers; without ARGS the short form
   local-model [ARGS…]  one tiny task through the loop with a real model: that of a package from pip, or
                        --gguf FILE, or --server URL --model NAME
-  trust                every table of docs/trust-measured.md, measured anew and written
+  trust [WORD]         the tables of docs/trust-measured.md whose titles contain the word, measured anew and written
   bench [--long] [--program PATH] [start|attempts|digest|memory]
                        the table of docs/performance.md; --long floods with 10 GB; --program
                        measures that build of selvedge, not this checkout's";
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
         ["ui-test", rest @ ..] => ui_test::run(rest),
         ["chaos", rest @ ..] => chaos::run(rest),
         ["local-model", rest @ ..] => local_model::run(rest),
-        ["trust"] => trust::run(),
+        ["trust"] => trust::run(""),
+        ["trust", word] => trust::run(word),
         ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::stamp(path),
         [] | ["help" | "--help" | "-h"] => {

@@ -1,8 +1,9 @@
-//! `cargo xtask trust`: what a verdict is worth, measured anew. Each proof is a test of the ordinary
-//! suites in its long form, which prints the rows of a table; this runs them, prints the tables and
-//! writes `docs/trust-measured.md`. A proof that does not hold fails here as it does there.
+//! `cargo xtask trust [WORD]`: what a verdict is worth, measured anew. Each proof is a test of the ordinary
+//! suites in its long form, which prints the rows of a table; this runs them, prints the tables and writes
+//! them into `docs/trust-measured.md`, where the other sections stay. A proof that does not hold fails here as it
+//! does there, after its table was written.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use crate::bench::table::machine;
@@ -99,32 +100,52 @@ const PROOFS: [Proof; 5] = [
     },
 ];
 
-/// Measures, prints, writes.
-pub(crate) fn run() -> Done {
-    let day = program::read(Command::new("date").args(["-u", "+%F"]))?;
-    let mut text = format!("{OPENING}\n{}; {}.\n", day.trim(), machine());
-    for proof in &PROOFS {
-        let table = proof.table()?;
+/// Measures, prints and writes the tables whose titles contain a word.
+pub(crate) fn run(word: &str) -> Done {
+    let is_meant = |proof: &&Proof| proof.title.to_lowercase().contains(&word.to_lowercase());
+    let path = workspace::root().join(FILE);
+    let mut sections = sections(&std::fs::read_to_string(&path)?);
+    let mut failed = Vec::new();
+    for proof in PROOFS.iter().filter(is_meant) {
+        println!("measuring: {}", proof.title.to_lowercase());
+        let rows = rows(&mut (proof.rows)()?)?;
+        let table = proof.table(&rows.rows)?;
         println!("{table}");
-        text += &table;
+        sections.insert(proof.title.to_owned(), table);
+        failed.extend(rows.failure);
+        let all = PROOFS.iter().filter_map(|proof| sections.get(proof.title));
+        let all: String = all.map(|section| format!("\n{section}")).collect();
+        std::fs::write(&path, format!("{OPENING}{all}"))?;
     }
-    std::fs::write(workspace::root().join(FILE), text)?;
     println!("wrote {FILE}");
-    Ok(())
+    match failed.as_slice() {
+        [] => Ok(()),
+        failed => Err(failed.join("\n\n").into()),
+    }
+}
+
+/// The sections of the document, by their titles.
+fn sections(document: &str) -> BTreeMap<String, String> {
+    let sections = document.split("\n## ").skip(1);
+    let titled = sections.filter_map(|section| {
+        let title = section.lines().next()?.to_owned();
+        Some((title, format!("## {}\n", section.trim_end())))
+    });
+    titled.collect()
 }
 
 impl Proof {
-    fn table(&self) -> Done<String> {
-        println!("measuring: {}", self.title.to_lowercase());
-        let rows = rows(&mut (self.rows)()?)?;
-        let mut text = format!("\n## {}\n\n{}\n\n", self.title, self.about);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {} |", self.columns.join(" | "));
-        let _ = writeln!(text, "|{}", "---|".repeat(self.columns.len()));
-        for row in rows {
-            let _ = writeln!(text, "{row}");
-        }
-        Ok(text)
+    fn table(&self, rows: &[String]) -> Done<String> {
+        let day = program::read(Command::new("date").args(["-u", "+%F"]))?;
+        let (title, about, columns) = (self.title, self.about, self.columns);
+        let head = columns.join(" | ");
+        let rule = "---|".repeat(columns.len());
+        let rows = rows.join("\n");
+        Ok(format!(
+            "## {title}\n\n{about}\n\n{}; {}.\n\n| {head} |\n|{rule}\n{rows}\n",
+            day.trim(),
+            machine()
+        ))
     }
 }
 
@@ -140,23 +161,36 @@ fn test(package: &str, target: &str, word: &str, long: &[(&str, &str)]) -> Comma
     command
 }
 
-/// The rows that a test prints, sorted as the runners of the tests would not.
-fn rows(command: &mut Command) -> Done<Vec<String>> {
+/// What a test has printed.
+struct Rows {
+    /// Sorted, as the runners of the tests would not.
+    rows: Vec<String>,
+    /// What else it said, if it failed.
+    failure: Option<String>,
+}
+
+fn rows(command: &mut Command) -> Done<Rows> {
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;
     let said = String::from_utf8(output.stdout)?;
-    if !output.status.success() {
-        return Err(format!("{said}\nthis does not hold: {}", output.status).into());
-    }
     // A row may stand behind what the test runner has begun to say.
     let row = |line: &str| Some(line[line.find("| ")?..].trim_end().to_owned());
     let mut rows: Vec<String> = said.lines().filter_map(row).collect();
     if rows.is_empty() {
-        return Err(format!("{said}\nno test printed a row").into());
+        return Err(format!("{said}\nno test printed a row: {}", output.status).into());
     }
     // Tests side by side print in any order; each prints its own rows in theirs.
     rows.sort_by_key(|row| row.split('|').nth(1).map(str::to_owned));
-    Ok(rows)
+    let others = said.lines().filter(|line| row(line).is_none());
+    let others: Vec<&str> = others.collect();
+    let failure = (!output.status.success()).then(|| {
+        format!(
+            "{}\nthis does not hold: {}",
+            others.join("\n"),
+            output.status
+        )
+    });
+    Ok(Rows { rows, failure })
 }
