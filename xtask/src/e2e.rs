@@ -1,7 +1,7 @@
-//! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`, behind the feature `e2e`),
-//! with the real agents and test runners that it runs. They come from npm and pip, pinned beside the
-//! suite, into folders under `target` (agents in Python each into one of their own); nothing is installed anywhere else. Without npm, python3 or
-//! their registries this fails and says so: it never skips.
+//! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`), with the real agents and test runners that it
+//! runs. They come from npm and pip, pinned beside the suite, into folders under `target` (agents in Python each into
+//! one of their own); nothing is installed anywhere else. Without npm, python3 or their registries this fails and says
+//! so: it never skips.
 
 mod matrix;
 
@@ -62,15 +62,7 @@ pub(crate) fn suite(args: &[&str]) -> Done<Command> {
         .map(|name| install_python(name, &format!("requirements-{name}.txt")))
         .collect::<Done<Vec<_>>>()?;
     let folders = std::iter::once(&programs).chain(&agents);
-    let mut tests = cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "selvedge/e2e",
-        "--test",
-        "e2e",
-        "--",
-    ]);
+    let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
     tests
         .args(args)
         .env("PATH", path_with(&[&programs, &python])?)

@@ -1,6 +1,5 @@
-//! `cargo xtask ui-test`: the dashboard in a real browser (`crates/selvedge/tests/ui`, behind the feature
-//! `ui`). Chromium and its driver come from the distribution; without them this fails and says so: it
-//! never skips.
+//! `cargo xtask ui-test`: the dashboard in a real browser (`crates/selvedge/tests/ui`). Chromium and its
+//! driver come from the distribution; without them this fails and says so: it never skips.
 
 use std::process::{Command, Stdio};
 
@@ -25,14 +24,6 @@ pub(crate) fn run(args: &[&str]) -> Done {
             .into());
         }
     }
-    let mut tests = cargo([
-        "test",
-        "--workspace",
-        "--features",
-        "selvedge/ui",
-        "--test",
-        "ui",
-        "--",
-    ]);
+    let mut tests = cargo(["test", "--workspace", "--test", "ui", "--"]);
     program::run(tests.args(args))
 }
