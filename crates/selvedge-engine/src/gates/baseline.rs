@@ -87,7 +87,7 @@ impl BaselineRun<'_> {
             }
             if let Some(room) = &trees.room {
                 let room = room.clone();
-                let keep = move |_: &Workspace| room.keep_build_output();
+                let keep = move |_: &Workspace| room.keep_built();
                 let what = "cannot keep what the checks have built";
                 blocking(&trees.workspace, what, keep).await?;
             } else if !is_settled {

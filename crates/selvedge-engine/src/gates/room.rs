@@ -51,10 +51,17 @@ impl Rooms {
         if earlier.is_none() && !folder.exists() {
             progress.activity(Activity::Note("preparing the verification room".to_owned()));
         }
-        let start = start.clone();
+        let (start, places) = (start.clone(), walls.clone());
         let open = move |origin: &Workspace| {
-            let start = stored(&start)?;
-            Room::open(origin, &folder, &start, is_untouched, earlier.as_ref())
+            let (start, caches) = (stored(&start)?, places.result_caches());
+            Room::open(
+                origin,
+                &folder,
+                &start,
+                is_untouched,
+                caches,
+                earlier.as_ref(),
+            )
         };
         let room = blocking(origin, "cannot prepare the room for the checks", open).await?;
         self.slot().clone_from(&room);

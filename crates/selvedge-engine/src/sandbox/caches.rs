@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use super::places::{Places, ToolCache, real};
 use super::plan::{Access, Moved, Plan};
+use crate::workspace::ResultCache;
 
 /// Caches that a home may lack, and that a session then gets by a variable.
 const COMMON: &[&str] = &[".cargo", ".npm", ".cache", "go"];
@@ -128,6 +129,29 @@ pub(super) fn for_checks(places: &Places, state: &Path, environment: &[Variable]
         }
     }
     access
+}
+
+/// The caches of checks that hold compiled code and results. Where the home lacks a common cache they are below
+/// Selvedge's state.
+pub(super) fn with_results(places: &Places, state: &Path, workspace: &Path) -> Vec<ResultCache> {
+    let names = names_in(workspace);
+    let missing: Vec<ToolCache> = missing(places).collect();
+    let found = places.results().into_iter().filter_map(|(path, endings)| {
+        let instead = missing.iter().find_map(|cache| {
+            let below = path.strip_prefix(&cache.path).ok()?;
+            let folder = state.join(OF_CHECKS).join(folder_name(cache.place));
+            let folder = folder.join(below);
+            make_private(&folder).ok().map(|()| folder)
+        });
+        let place = real(instead.unwrap_or(path)).filter(|path| path.is_dir())?;
+        let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
+        let is_used = names.iter().any(is_needed);
+        Some(ResultCache { place, is_used })
+    });
+    let mut found: Vec<ResultCache> = found.collect();
+    found.sort_by(|one, other| one.place.cmp(&other.place));
+    found.dedup_by(|other, kept| other.place.starts_with(&kept.place));
+    found
 }
 
 /// For an agent: folders of its own below `root`. What is in `opened` may be written anyway, and stays what it is.
@@ -283,6 +307,7 @@ fn seed(places: &Places, root: &Path, workspace: &Path) {
     let names = names_in(workspace);
     let mut left = SEED_LIMIT;
     for (from, endings) in places.seeds() {
+        let Some(from) = real(from) else { continue };
         let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
         if !names.iter().any(is_needed) {
             continue;

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use selvedge_core::model::{AgentKind, Backend, Hold, Profile, Sandbox};
 
 use crate::process::{Command, Supervisor, clear_containers, clear_temporary};
-use crate::workspace::RoomMount;
+use crate::workspace::{ResultCache, RoomMount};
 use caches::CacheAccess;
 use places::{Places, real};
 use plan::{Access, Moved, bytes};
@@ -208,6 +208,20 @@ impl Walls {
                 caches::for_agents(&own.places, &root, can_mount, opened, &command.env)
             }
         }
+    }
+
+    /// Folders outside of the workspace in which tools keep what they have made of it, for a room to have its own.
+    pub(crate) fn result_caches(&self) -> Vec<ResultCache> {
+        let own = &*self.own;
+        if own.profile == Profile::Strict {
+            return Vec::new();
+        }
+        let mut found = caches::with_results(&own.places, &own.state, &own.workspace);
+        found.retain(|cache| {
+            let holds_workspace = own.workspace.starts_with(&cache.place);
+            !holds_workspace && !cache.place.starts_with(&own.workspace)
+        });
+        found
     }
 
     /// Gets the caches of agents ready: copies downloads of the home when they are new, and removes those of

@@ -48,6 +48,14 @@ const WRITTEN: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
+/// Those of them with compiled code and results, and the endings of files of a workspace that needs it.
+const RESULTS: &[(&str, &[&str])] = &[
+    ("CARGO_TARGET_DIR", &["Cargo.toml"]),
+    ("GOCACHE", &["go.mod"]),
+    ("CCACHE_DIR", &[]),
+    ("SCCACHE_DIR", &[]),
+];
+
 /// A home, and an environment that may have moved parts of it.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
@@ -122,12 +130,22 @@ impl Places {
 
     /// What an agent's caches begin with: each folder, and the endings of the files of a workspace that may need it.
     pub(super) fn seeds(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
-        let seed = |line: &'static str| {
+        self.with_endings("seeds").collect()
+    }
+
+    /// Folders of compiled code and results, and likewise the endings of files.
+    pub(super) fn results(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
+        let named = RESULTS.iter().filter_map(|(name, endings)| {
+            Some((absolute(&self.environment, name)?, endings.to_vec()))
+        });
+        self.with_endings("results").chain(named).collect()
+    }
+
+    fn with_endings(&self, section: &str) -> impl Iterator<Item = (PathBuf, Vec<&'static str>)> {
+        lines_of(section).filter_map(|line| {
             let mut words = line.split(' ');
-            let path = real(self.lies(words.next()?)?)?;
-            Some((path, words.collect()))
-        };
-        lines_of("seeds").filter_map(seed).collect()
+            Some((self.lies(words.next()?)?, words.collect()))
+        })
     }
 
     /// What is not to be written although all around it may be.

@@ -65,7 +65,7 @@ pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
 
 pub(crate) use anchored::Anchor;
 pub(crate) use prints::FilePrints;
-pub(crate) use room::{Room, RoomMount};
+pub(crate) use room::{ResultCache, Room, RoomMount};
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 
 use git::Git;

@@ -2,8 +2,8 @@
 //! workspace's path, so absolute paths stay valid.
 //!
 //! Files come from snapshots. Folders of installed tools are those of the workspace, mounted read-only. Build output
-//! stays in the room, and every tree begins with the output that was kept before the agent began: no run of the checks
-//! reads what another one wrote.
+//! stays in the room, also what tools keep outside of the workspace, and every tree begins with the output that was kept
+//! before the agent began: no run of the checks reads what another one wrote.
 //!
 //! Code that runs in the room is hostile and may leave anything in it, links included. So the room is only written to
 //! once a snapshot has been restored, by paths whose folders are then known to be folders.
@@ -11,23 +11,26 @@
 mod built;
 mod elsewhere;
 mod files;
+mod kept;
 mod mounts;
 mod records;
+mod results;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::files::{make_folder, remove_all};
+use self::kept::Noted;
 use self::mounts::{MARKER, Shown};
 use self::records::{copy_records, renew_records};
 use super::Workspace;
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
 use super::ids::TreeId;
 
 pub(crate) use self::mounts::RoomMount;
+pub(crate) use self::results::ResultCache;
 
 const DOING: &str = "prepare the verification room";
 
@@ -43,6 +46,7 @@ pub(crate) struct Room {
     inside: Workspace,
     folder: PathBuf,
     shown: Shown,
+    result_caches: Vec<ResultCache>,
     state: Arc<Mutex<RoomState>>,
 }
 
@@ -52,8 +56,9 @@ struct RoomState {
     entered: Option<TreeId>,
     /// Folders of tools that were installed in the room.
     installed: BTreeSet<PathBuf>,
-    /// The files of kept build output as they were copied into the room: one that is still like this was not written.
-    built: BTreeMap<PathBuf, Fingerprint>,
+    /// What was kept of build output, and of result caches.
+    built: Noted,
+    results: Noted,
 }
 
 impl Room {
@@ -66,6 +71,7 @@ impl Room {
         folder: &Path,
         start: &TreeId,
         is_untouched: bool,
+        result_caches: Vec<ResultCache>,
         earlier: Option<&Self>,
     ) -> Result<Option<Self>, WorkspaceError> {
         let ready = folder.join("ready");
@@ -97,6 +103,7 @@ impl Room {
             inside,
             folder: folder.to_owned(),
             shown,
+            result_caches,
             state: match earlier {
                 Some(earlier) if !is_new => Arc::clone(&earlier.state),
                 _ => Arc::default(),
@@ -109,7 +116,7 @@ impl Room {
                 .map_err(|error| WorkspaceError::io(DOING, &room.inside.dir, error))?;
             room.inside.fill(start)?;
             if is_untouched {
-                room.take_build_output(&left_out)?;
+                room.take_build_output(&left_out, &mut room.state())?;
             }
             if origin.status().is_ok_and(|dirty| dirty.files.is_empty()) {
                 let committed = folder.join(COMMITTED);
@@ -118,6 +125,7 @@ impl Room {
             room.state().entered = Some(start.clone());
             fs::write(&ready, "").map_err(|error| WorkspaceError::io(DOING, &ready, error))?;
         }
+        room.make_result_caches(&mut room.state())?;
         room.shown.make_places(&room.origin, room.tree(), folder)?;
         Ok(Some(room))
     }
@@ -141,13 +149,25 @@ impl Room {
     /// workspace.
     pub(crate) fn mounts(&self) -> Vec<RoomMount> {
         let installed = self.state().installed.clone();
-        self.shown.mounts(&self.origin, &self.folder, &installed)
+        self.mounts_but(&installed)
     }
 
     /// The same without any installed tools of the workspace.
     pub(crate) fn mounts_without_tools(&self) -> Vec<RoomMount> {
-        let tools = self.shown.tools();
-        self.shown.mounts(&self.origin, &self.folder, &tools)
+        self.mounts_but(&self.shown.tools())
+    }
+
+    fn mounts_but(&self, hidden: &BTreeSet<PathBuf>) -> Vec<RoomMount> {
+        let mut mounts = self.shown.mounts(&self.origin, &self.folder, hidden);
+        mounts.extend(self.result_mounts());
+        mounts
+    }
+
+    /// Keeps what tools have built in the room until now, for every tree to begin with.
+    pub(crate) fn keep_built(&self) -> Result<(), WorkspaceError> {
+        let mut state = self.state();
+        self.keep_build_output(&mut state)?;
+        self.keep_results(&mut state)
     }
 
     /// Forgets what was installed in the room, which is removed when the next tree is entered.
@@ -179,15 +199,30 @@ impl Room {
             self.remove_build_output(&state)?;
             renew_records(&self.origin, &self.folder)?;
         }
-        let differed = self.inside.settle(tree)?;
+        let differed = self.settle(tree)?;
         if !is_same {
             self.restore_build_output(&mut state)?;
+            self.reset_results(&mut state)?;
             mounts::remove_written(&self.folder)?;
         }
         self.shown
             .make_places(&self.origin, self.tree(), &self.folder)?;
         state.entered = Some(tree.clone());
         Ok(differed)
+    }
+
+    /// Restores a tree. Nothing in the room must be kept, so build output that stands in its way is removed.
+    fn settle(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+        loop {
+            match self.inside.settle(tree) {
+                Err(WorkspaceError::InTheWay { path, .. })
+                    if self.tree().join(&path).symlink_metadata().is_ok() =>
+                {
+                    remove_all(&self.tree().join(path))?;
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Lets the next tree that is entered count as another one.
@@ -241,6 +276,7 @@ impl Room {
     pub(crate) fn remove(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         if folder.join(COMMITTED).exists() {
             built::keep_for_next(origin, folder)?;
+            results::keep_for_next(origin, folder)?;
         }
         remove_all(folder)
     }

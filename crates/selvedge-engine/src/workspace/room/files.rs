@@ -47,6 +47,16 @@ fn open_folders(path: &Path) {
     }
 }
 
+/// Moves a folder, if it exists, to where another one may be.
+pub(super) fn move_in_place_of(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    if from.exists() {
+        remove_all(to)?;
+        // What the next room does not find is made again.
+        let _ = fs::rename(from, to);
+    }
+    Ok(())
+}
+
 pub(super) fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| data.is_dir())
 }

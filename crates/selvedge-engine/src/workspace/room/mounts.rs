@@ -40,7 +40,7 @@ const NODE_CACHES: [(&str, &str); 4] = [
 #[derive(Debug, Clone)]
 pub(crate) struct RoomMount {
     pub(crate) source: PathBuf,
-    /// Relative to the workspace.
+    /// Relative to the workspace, or absolute.
     pub(crate) place: PathBuf,
     pub(crate) is_writable: bool,
 }
@@ -257,8 +257,12 @@ fn is_written_tool(path: &Path) -> bool {
 
 /// The path in a room of the cache that is mounted at a place.
 fn written(folder: &Path, place: &Path) -> PathBuf {
-    let name = place.to_string_lossy().replace('/', "%");
-    folder.join(WRITTEN).join(name)
+    folder.join(WRITTEN).join(encoded(place))
+}
+
+/// A path as one name.
+pub(super) fn encoded(place: &Path) -> PathBuf {
+    place.to_string_lossy().replace('/', "%").into()
 }
 
 /// Makes a file of so many bytes, none of which take space.

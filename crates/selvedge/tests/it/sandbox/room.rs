@@ -83,6 +83,42 @@ fn runs_share_nothing(scene: &Scene) {
     assert_ne!(result["outcome"], "max_retries_exhausted", "{result:#}");
 }
 
+/// What the baseline built is in the way of a tree that has no such folder.
+fn a_folder_with_build_output_is_replaced(scene: &Scene) {
+    let env = &scene.env;
+    env.write(".gitignore", "__pycache__\n");
+    let test = "mkdir -p tests/__pycache__ && touch tests/__pycache__/x && test -e out\n";
+    env.write("tests/test.sh", test);
+    let agent = "mv tests moved; ln -s moved tests; echo > out";
+    let result = run(scene, agent, &["sh tests/test.sh"]);
+    assert_outcome(&result, "verified");
+}
+
+/// What tools keep outside of the workspace of what they have built, each tree has as it was before the agent.
+fn caches_of_results_are_not_shared(scene: &Scene) {
+    let env = &scene.env;
+    let cache = env.root().join("cache/go-build");
+    fs::create_dir_all(&cache).unwrap();
+    fs::write(cache.join("entry"), "good\n").unwrap();
+    env.write("go.mod", "module example\n");
+    let cached = "cd \"$XDG_CACHE_HOME/go-build\"\n";
+    env.write(
+        "test.sh",
+        format!("{cached}grep -q good entry && test ! -e poison && echo > built\n"),
+    );
+    let agent = format!(
+        "echo work > out\ncat > test.sh <<'END'\n{cached}echo poisoned > entry; echo > poison\nEND"
+    );
+    let result = run(scene, &agent, &["sh test.sh"]);
+    assert_outcome(&result, "verified");
+    let checks = &result["verification_report"]["crossed"]["checks"];
+    assert_eq!(checks[0]["status"], "pass", "{result:#}");
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
+    // What committed files have built is there for the next run.
+    env.write("test.sh", format!("{cached}test -e built\n"));
+    assert_outcome(&run(scene, "echo more >> out", &["sh test.sh"]), "verified");
+}
+
 fn checks_leave_the_workspace_alone(scene: &Scene) {
     let env = &scene.env;
     env.write(".gitignore", "*.log\nnode_modules\n");
@@ -244,6 +280,8 @@ fn a_package_of_a_repository(scene: &Scene) {
 super::in_rooms!(
     planted_output_is_not_there,
     runs_share_nothing,
+    a_folder_with_build_output_is_replaced,
+    caches_of_results_are_not_shared,
     checks_leave_the_workspace_alone,
     git_is_as_the_agent_left_it,
     links_lead_nowhere,
