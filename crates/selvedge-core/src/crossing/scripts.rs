@@ -1,5 +1,7 @@
 //! What the command lines of the checks name: scripts, what these read into themselves, and recorded outputs.
 
+use std::collections::BTreeSet;
+
 use super::config_files::side_of_config;
 use super::references::{References, Target, stem_of};
 use super::sides::{BaseProject, Side, script_globs};
@@ -22,6 +24,7 @@ impl BaseProject<'_> {
                 continue;
             };
             let (sourced, named) = (References::sourced_by(text), References::of_script(text));
+            let judges = self.judges_in(path, text);
             let sourced = self.base.keys().filter(|other| {
                 let target = Target::new(other);
                 // A program that a script only runs may well be what the task is about.
@@ -30,9 +33,36 @@ impl BaseProject<'_> {
                 sourced.name(path, &target)
                     || sourced.name_folder(path, &target)
                     || (is_check && named.name(path, &target))
+                    || judges.contains(other.as_str())
             });
             unread.extend(sourced.map(String::as_str));
         }
+    }
+
+    /// Programs at the end of pipes of a script that are given the output of another program of the project, and a file
+    /// to hold it against.
+    fn judges_in(&self, script: &str, text: &str) -> BTreeSet<&str> {
+        let mut judges = BTreeSet::new();
+        let named_in = |part: &str| {
+            let mut words = References::default();
+            words.add_words(part);
+            let named = self.base.keys().map(String::as_str);
+            let named = named.filter(move |path| words.name(script, &Target::new(path)));
+            named.partition::<Vec<&str>, _>(|path| Language::of(path).is_some())
+        };
+        for line in text.lines().filter(|line| line.contains('|')) {
+            let line = line.replace("||", "\n");
+            for pipe in line.lines() {
+                let Some((before, last)) = pipe.rsplit_once('|') else {
+                    continue;
+                };
+                let ((judged, _), (programs, data)) = (named_in(before), named_in(last));
+                if !judged.is_empty() && !data.is_empty() {
+                    judges.extend(programs.into_iter().filter(|it| !judged.contains(it)));
+                }
+            }
+        }
+        judges
     }
 
     /// Data that the command lines of the checks name: what an output is compared with, and files named like tests.

@@ -193,8 +193,14 @@ fn files_that_commands_and_scripts_name_are_on_the_test_side() {
             "bin/verify",
             "#!/bin/sh\nif [ -x ./verify.local ]; then exec ./verify.local; fi\n",
         ),
+        (
+            "piped.sh",
+            "sh total.sh 4 5 | python3 tools/same.py cases/nine.txt || exit 1\n",
+        ),
+        ("tools/same.py", "import sys\n"),
     ];
     for (command, path) in [
+        ("sh piped.sh", "tools/same.py"),
         ("sh check.sh", "cases/two.sh"),
         ("sh total.sh 4 5 | diff cases/nine.txt -", "cases/nine.txt"),
         (
